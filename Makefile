@@ -1,0 +1,43 @@
+# Everything a developer does. The first target that needs it makes .venv.
+PYTHON ?= python3
+WORKERS ?= 2
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: .venv/.installed  ## solve one synthetic instance and show the gap closing
+	$(BIN)/python examples/demo.py
+
+test: lint  ## lint, types, then all tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: .venv/.installed  ## ruff (rules and format) and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.installed  ## all benchmarks of the core; tables go to benchmarks/results/
+	$(BIN)/python -m benchmarks.core $(ARGS)
+
+docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+clean:  ## remove what was built, but keep .venv and the peers' environments
+	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_gap.png
+	find src tests benchmarks examples -name __pycache__ -type d -not -path '*/.venvs/*' -prune -exec rm -rf {} +
+
+.venv/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("bestk needs Python 3.11 or newer; try make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	@echo "setting up .venv (once; a minute or two)"
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+.venv/.installed-docs: .venv/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks: bestk against its peers, each in a process of its own. See CONTRIBUTING.md."""

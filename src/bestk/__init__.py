@@ -1,0 +1,20 @@
+"""bestk finds, and proves, the best k-feature linear model."""
+
+from bestk import datasets
+from bestk.api import beam_search, solve
+from bestk.problem import Problem
+from bestk.result import Result, Snapshot, Status
+from bestk.settings import Advanced
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Advanced",
+    "Problem",
+    "Result",
+    "Snapshot",
+    "Status",
+    "beam_search",
+    "datasets",
+    "solve",
+]

@@ -1,0 +1,569 @@
+"""Compiled inner loops: few, small, each with a plain NumPy twin in the tests.
+
+All kernels work on the standard form ``1 - 2 c'b + b'A b`` with ``A_jj = 1`` (see ``scaling.py``).
+They release the GIL, hold no state and start no threads: callers split the rows of a batch
+over a thread pool, so a result never depends on the number of threads.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+FREE, IN, OUT = 0, 1, 2
+UNIT_ROUNDOFF = 2.0**-53
+
+# Sums may be reassociated (this is what makes loops SIMD); NaN and inf keep their meaning.
+_FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _add_multiple(out, a, x):
+    for j in range(out.shape[0]):
+        out[j] += a * x[j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _phi(u, t, lo, hi):
+    """max over lo <= v <= hi of 2 u v - t v^2  (theory eq. 4)."""
+    reach = hi if u > 0 else -lo
+    u = abs(u)
+    if u == 0.0 or reach == 0.0:
+        return 0.0
+    if t > 0.0 and u <= t * reach:
+        return u * u / t
+    if reach == np.inf:
+        return np.inf
+    return reach * (2.0 * u - max(t, 0.0) * reach)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_largest(values, r):
+    m = values.shape[0]
+    if r <= 0 or m == 0:
+        return 0.0
+    if r >= m:
+        return values.sum()
+    return np.partition(values, m - r)[m - r :].sum()
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _residual(A, c, t, g, u):
+    """u = c - (A - diag t) g, touching only the rows where g is not zero."""
+    u[:] = c
+    for j in range(g.shape[0]):
+        if g[j] != 0.0:
+            _add_multiple(u, -g[j], A[j])
+            u[j] += t[j] * g[j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
+    """Maximise h (theory eq. 3) for one node; b improves in place. Returns (level, work done).
+
+    Coordinate descent on the primal relaxation (eq. 7) over a growing working set. The level
+    s = sqrt(multiplier of sum z <= r) follows sum z towards r between sweeps. Nothing here needs
+    to be exact: every b is a valid dual vector, `certify` decides what it proves.
+    """
+    p = c.shape[0]
+    work = np.empty(p, np.int64)
+    listed = np.zeros(p, np.bool_)
+    size = 0
+    n_free = 0
+    for j in range(p):
+        if state[j] == FREE:
+            n_free += 1
+        if state[j] == OUT or (r == 0 and state[j] == FREE):
+            b[j] = 0.0
+        elif state[j] == IN or b[j] != 0.0:
+            work[size] = j
+            listed[j] = True
+            size += 1
+    u = np.empty(p)
+    _residual(A, c, t, b, u)
+    phi = np.empty(n_free)
+    limited = 0 < r < n_free
+    if not limited:
+        level = 0.0
+    elif level <= 0.0:
+        m = 0
+        for j in range(p):
+            if state[j] == FREE:
+                phi[m] = _phi(u[j], t[j], lo[j], hi[j])
+                m += 1
+        level = 0.7 * math.sqrt(np.partition(phi, n_free - r)[n_free - r])
+
+    best = -np.inf
+    best_b = b.copy()
+    best_level = level
+    gathered = 0
+    Q = np.empty((size, size))
+    converged = False
+    sweeps = 0
+    work_done = 0.0
+    while True:
+        work_done += size * p
+        # The bound of the current b, over all features.
+        quadratic = 0.0
+        forced = 0.0
+        m = 0
+        for j in range(p):
+            quadratic += b[j] * (c[j] - u[j])
+            if state[j] == IN:
+                forced += _phi(u[j], t[j], lo[j], hi[j])
+            elif state[j] == FREE:
+                phi[m] = _phi(u[j], t[j], lo[j], hi[j])
+                m += 1
+        value = 1.0 - quadratic - forced - _sum_largest(phi, r)
+        if value > best:
+            best = value
+            best_b[:] = b
+            best_level = level
+        if value >= cutoff or sweeps >= max_sweeps:
+            break
+        # Features whose phi exceeds the level would leave zero: let them in.
+        added = 0
+        if r > 0:
+            m = 0
+            for j in range(p):
+                if state[j] == FREE:
+                    if not listed[j] and phi[m] > level * level:
+                        work[size] = j
+                        listed[j] = True
+                        size += 1
+                        added += 1
+                    m += 1
+        if converged and added == 0:
+            break
+
+        if size > Q.shape[0]:
+            larger = np.empty((size + size // 4, size + size // 4))
+            larger[:gathered, :gathered] = Q[:gathered, :gathered]
+            Q = larger
+        for i in range(size):
+            row = A[work[i]]
+            for k in range(gathered if i < gathered else 0, size):
+                Q[i, k] = row[work[k]]
+            if i >= gathered:
+                Q[i, i] -= t[work[i]]
+        gathered = size
+        work_done += size * size
+
+        idx = work[:size]
+        v, x, tw, root = u[idx], b[idx], t[idx], np.sqrt(t[idx])
+        high, low = hi[idx], -lo[idx]
+        converged = False
+        for sweep in range(max_sweeps):
+            sweeps += 1
+            work_done += size * size
+            total = 0.0
+            for i in range(size):
+                q = Q[i, i]
+                a = v[i] + q * x[i]
+                side = 1.0 if a > 0 else -1.0
+                reach = high[i] if a > 0 else low[i]
+                a = abs(a)
+                if level > 0.0 and state[idx[i]] == FREE:
+                    if reach * root[i] >= level:
+                        knee = level / root[i]
+                        threshold = root[i] * level
+                    elif reach > 0.0:
+                        knee = reach
+                        threshold = 0.5 * (tw[i] * reach + level * level / reach)
+                    else:
+                        knee = 1.0
+                        threshold = np.inf
+                    if a <= threshold:
+                        new = 0.0
+                    elif a - threshold < q * knee:
+                        new = (a - threshold) / q
+                        total += new / knee
+                    else:
+                        new = min(max(a / (q + tw[i]), knee), reach)
+                        total += 1.0
+                else:
+                    new = min(a / (q + tw[i]), reach)
+                new *= side
+                step = new - x[i]
+                if step != 0.0:
+                    x[i] = new
+                    _add_multiple(v, -step, Q[i, :size])
+            if level > 0.0:
+                ratio = total / r
+                level *= math.sqrt(min(max(ratio, 0.4), 2.5))
+            if sweep % 4 == 3:
+                # Primal value minus bound, both on the working set: how far from its optimum?
+                linear = 0.0
+                penalty = 0.0
+                forced = 0.0
+                quadratic = 0.0
+                m = 0
+                local = np.empty(size)
+                for i in range(size):
+                    j = idx[i]
+                    linear -= x[i] * (c[j] + v[i])
+                    quadratic += x[i] * (c[j] - v[i])
+                    f = _phi(v[i], tw[i], lo[j], hi[j])
+                    if state[j] == IN or level == 0.0:
+                        penalty += tw[i] * x[i] * x[i]
+                        forced += f
+                    else:
+                        local[m] = f
+                        m += 1
+                        if x[i] != 0.0:
+                            reach = high[i] if x[i] > 0 else low[i]
+                            knee = min(level / root[i], reach)
+                            z = min(1.0, abs(x[i]) / knee)
+                            penalty += tw[i] * x[i] * x[i] / z * max(1.0, total / r)
+                primal = 1.0 + linear + penalty
+                dual = 1.0 - quadratic - forced - _sum_largest(local[:m], r)
+                if primal - dual <= closeness * abs(cutoff - dual) + 1e-13:
+                    converged = True
+                    break
+        for i in range(size):
+            b[idx[i]] = x[i]
+        _residual(A, c, t, b, u)
+    b[:] = best_b
+    return best_level, work_done
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def certify(A, c, t, lo, hi, state, r, g, eps, k, cutoff, fix, phi):
+    """A lower bound that holds in floating point, and the fixings it implies (eqs. 3, 5, 6).
+
+    Entries of A, c and of y'y = 1 are known up to eps. `state` is updated where `fix`;
+    phi receives max(2 u v - t v^2) of every feature. Returns (bound, number of fixings).
+    """
+    p = c.shape[0]
+    u = np.empty(p)
+    _residual(A, c, t, g, u)
+    nonzeros = 0
+    g1 = 0.0
+    quadratic = 0.0
+    for j in range(p):
+        if g[j] != 0.0:
+            nonzeros += 1
+            g1 += abs(g[j])
+            quadratic += g[j] * (c[j] - u[j])
+    # |c_j|, |A_ij| <= 1: a rounding bound on every u_j, then on g'Qg = g'(c - u).
+    err_u = (nonzeros + 6) * UNIT_ROUNDOFF * (1.0 + 2.0 * g1)
+    err_q = g1 * (err_u + (nonzeros + 6) * UNIT_ROUNDOFF * (4.0 + 4.0 * g1))
+    n_free = 0
+    forced = 0.0
+    free_phi = np.empty(p)
+    for j in range(p):
+        # The data error eps (sum |b_j| + 1)^2 <= 2 eps + 2 eps k b'b is paid out of t.
+        sign = 1.0 if u[j] > 0 else -1.0
+        phi[j] = _phi(u[j] + sign * err_u, t[j] - 2.0 * eps * k, lo[j], hi[j])
+        if u[j] == 0.0 or abs(u[j]) <= err_u:
+            phi[j] = max(phi[j], _phi(-sign * err_u, t[j] - 2.0 * eps * k, lo[j], hi[j]))
+        if state[j] == IN:
+            forced += phi[j]
+        elif state[j] == FREE:
+            free_phi[n_free] = phi[j]
+            n_free += 1
+    free_phi = free_phi[:n_free]
+    if r >= n_free:
+        last, next_ = 0.0, 0.0
+        largest = free_phi.sum()
+    else:
+        ranked = np.partition(free_phi, n_free - r - 1)
+        next_ = ranked[n_free - r - 1]
+        top = ranked[n_free - r :]
+        largest = top.sum()
+        last = top.min() if r > 0 else 0.0
+    sums = forced + largest
+    bound = 1.0 - quadratic - sums - err_q - 2.0 * eps - (k + 12) * UNIT_ROUNDOFF * (4.0 + sums)
+    if not bound > -np.inf:
+        return -np.inf, 0
+    if bound >= cutoff or not fix or r == 0:
+        return bound, 0
+    fixed = 0
+    slack = 8.0 * UNIT_ROUNDOFF * (1.0 + sums)
+    for j in range(p):
+        if state[j] == FREE:
+            if r < n_free and phi[j] <= next_ and bound + last - phi[j] - slack >= cutoff:
+                state[j] = OUT
+                fixed += 1
+            elif phi[j] > next_ and bound + phi[j] - next_ - slack >= cutoff:
+                state[j] = IN
+                fixed += 1
+    return bound, fixed
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def descend_rows(
+    A, c, t, lo, hi, states, remaining, duals, levels, cutoff, closeness, max_sweeps, work
+):
+    for i in range(states.shape[0]):
+        levels[i], work[i] = descend(
+            A, c, t, lo, hi, states[i], remaining[i], duals[i], levels[i], cutoff,
+            closeness, max_sweeps,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def certify_rows(A, c, t, lo, hi, states, remaining, duals, eps, k, cutoff, fix, bounds, phis):
+    for i in range(states.shape[0]):
+        bounds[i], _ = certify(
+            A, c, t, lo, hi, states[i], remaining[i], duals[i], eps, k, cutoff, fix, phis[i]
+        )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fit_rows(A, c, lo, hi, supports, coefs, values):
+    """Minimise 1 - 2 c'b + b'A b with lo <= b <= hi on each support (a row of indices).
+
+    Cholesky first; where its solution leaves the box, projected coordinate descent finishes.
+    A feature that depends on earlier ones (pivot at rounding level) gets coefficient zero.
+    """
+    size = supports.shape[1]
+    L = np.empty((size, size))
+    x = np.empty(size)
+    for row in range(supports.shape[0]):
+        S = supports[row]
+        for i in range(size):
+            for j in range(i + 1):
+                s = A[S[i], S[j]]
+                for k in range(j):
+                    s -= L[i, k] * L[j, k]
+                if i > j:
+                    L[i, j] = s / L[j, j] if L[j, j] > 0.0 else 0.0
+                else:
+                    L[i, i] = math.sqrt(s) if s > 1e-13 else 0.0
+            s = c[S[i]]
+            for k in range(i):
+                s -= L[i, k] * x[k]
+            x[i] = s / L[i, i] if L[i, i] > 0.0 else 0.0
+        inside = True
+        for i in range(size - 1, -1, -1):
+            s = x[i]
+            for k in range(i + 1, size):
+                s -= L[k, i] * x[k]
+            x[i] = s / L[i, i] if L[i, i] > 0.0 else 0.0
+            inside = inside and lo[S[i]] <= x[i] <= hi[S[i]]
+        if not inside:
+            for i in range(size):
+                x[i] = min(max(x[i], lo[S[i]]), hi[S[i]])
+            for _ in range(1000):
+                largest = 0.0
+                for i in range(size):
+                    s = c[S[i]]
+                    for k in range(size):
+                        if k != i:
+                            s -= A[S[i], S[k]] * x[k]
+                    new = min(max(s, lo[S[i]]), hi[S[i]])
+                    largest = max(largest, abs(new - x[i]))
+                    x[i] = new
+                if largest < 1e-12:
+                    break
+        value = 1.0
+        for i in range(size):
+            s = 2.0 * c[S[i]]
+            for k in range(size):
+                s -= A[S[i], S[k]] * x[k]
+            value -= x[i] * s
+            coefs[row, i] = x[i]
+        values[row] = value
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _count_pairs(row, pivot_row, factor, variance, moment, squares, v_i, m_i, needed):
+    """How many j make (i, j) gain more than `needed`, or leave it undecided (theory eq. 8).
+
+    Row i of the residual matrix is formed on the fly as row - factor * pivot_row. No division:
+    a counting loop becomes SIMD where a running maximum does not.
+    """
+    safety = 64.0 * UNIT_ROUNDOFF
+    a = m_i * m_i - (needed - safety) * v_i
+    twice = 2.0 * m_i
+    smaller = v_i * (1.0 - safety)
+    hits = 0
+    for j in range(row.shape[0]):
+        g = row[j] - factor * pivot_row[j]
+        excess = a * variance[j] + g * (needed * g - twice * moment[j]) + squares[j] * v_i
+        determinant = smaller * variance[j] - g * g
+        hits += (excess > 0.0) | (determinant <= 0.0)
+    return hits
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def condition(A, c, inside, free, shift, H, d):
+    """Residual matrix H and moments d of the free features given the inside ones.
+
+    Works on A - shift I. Returns the gain of the inside features, or -1 where they are too nearly
+    dependent for a Gram matrix to tell.
+    """
+    f, m = inside.shape[0], free.shape[0]
+    W = np.empty((f, m))
+    L = np.empty((f, f))
+    w = np.empty(f)
+    gain = 0.0
+    for i in range(f):
+        for j in range(i + 1):
+            s = A[inside[i], inside[j]]
+            if i == j:
+                s -= shift
+            for k in range(j):
+                s -= L[i, k] * L[j, k]
+            if i == j:
+                if s <= 0.0:
+                    return -1.0
+                L[i, i] = math.sqrt(s)
+            else:
+                L[i, j] = s / L[j, j]
+        s = c[inside[i]]
+        row = A[inside[i]]
+        for a in range(m):
+            W[i, a] = row[free[a]]
+        for k in range(i):
+            s -= L[i, k] * w[k]
+            _add_multiple(W[i], -L[i, k], W[k])
+        w[i] = s / L[i, i]
+        for a in range(m):
+            W[i, a] /= L[i, i]
+        gain += w[i] * w[i]
+    for a in range(m):
+        d[a] = c[free[a]]
+        row = A[free[a]]
+        for b in range(a, m):
+            H[a, b] = row[free[b]]
+        H[a, a] -= shift
+    for i in range(f):
+        _add_multiple(d, -w[i], W[i])
+        for a in range(m):
+            _add_multiple(H[a, a:], -W[i, a], W[i, a:])
+    return gain
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def scan(H, d, needed, r, start, stop, hits):
+    """List the sets of r <= 3 features, first one in [start, stop), that may gain more than needed.
+
+    H's upper triangle and d are as from `condition`. A row of `hits` is a set of indices; one that
+    ends in -1 is a beginning too nearly dependent to judge, standing for all its completions.
+    Returns the number of rows, or -1 when `hits` is too short.
+    """
+    m = d.shape[0]
+    count = 0
+    room = hits.shape[0]
+    variance = np.empty(m)
+    moment = np.empty(m)
+    squares = np.empty(m)
+    for t in range(start, stop):
+        if r == 3:
+            v_t, m_t = H[t, t], d[t]
+            if v_t <= 0.0:
+                if count == room:
+                    return -1
+                hits[count, 0], hits[count, 1], hits[count, 2] = t, -1, -1
+                count += 1
+                continue
+            rest = needed - m_t * m_t / v_t
+            for j in range(t + 1, m):
+                factor = H[t, j] / v_t
+                variance[j] = H[j, j] - factor * H[t, j]
+                moment[j] = d[j] - factor * m_t
+                squares[j] = moment[j] * moment[j]
+            first, last = t + 1, m
+        else:
+            v_t, rest = 1.0, needed
+            for j in range(t, m):
+                variance[j] = H[j, j]
+                moment[j] = d[j]
+                squares[j] = d[j] * d[j]
+            first, last = t, t + 1
+        for i in range(first, last):
+            factor = H[t, i] / v_t if r == 3 else 0.0
+            if r == 1:
+                found = 1 if variance[i] <= 0.0 or squares[i] > rest * variance[i] else 0
+            elif variance[i] <= 0.0:
+                found = 1 if i + 1 < m else 0
+            else:
+                found = _count_pairs(
+                    H[i, i + 1 :], H[t, i + 1 :], factor, variance[i + 1 :], moment[i + 1 :],
+                    squares[i + 1 :], variance[i], moment[i], rest,
+                )  # fmt: skip
+            if found == 0:
+                continue
+            if r == 1 or variance[i] <= 0.0:
+                if count == room:
+                    return -1
+                hits[count, 0] = i if r < 3 else t
+                hits[count, 1] = -1 if r < 3 else i
+                hits[count, 2] = -1
+                count += 1
+                continue
+            safety = 64.0 * UNIT_ROUNDOFF
+            for j in range(i + 1, m):
+                g = H[i, j] - factor * H[t, j]
+                excess = (moment[i] * moment[i] - (rest - safety) * variance[i]) * variance[j]
+                excess += g * (rest * g - 2.0 * moment[i] * moment[j]) + squares[j] * variance[i]
+                flat = variance[i] * (1.0 - safety) * variance[j] - g * g <= 0.0
+                # Twice the safety: whatever the counting loop saw is listed here too.
+                if flat or excess > -safety * variance[i] * variance[j]:
+                    if count == room:
+                        return -1
+                    hits[count, 0] = i if r < 3 else t
+                    hits[count, 1] = j if r < 3 else i
+                    hits[count, 2] = -1 if r < 3 else j
+                    count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def prox_rows(V, lo, hi, states, remaining, rho, out):
+    """argmin over u of Phi(u) + (rho/2) ||u - v||^2, Phi = IN phi's + the r largest FREE ones.
+
+    phi_j(u) = max over lo <= w <= hi of 2 u w - w^2. Every FREE entry whose phi exceeds a level L
+    is pulled towards its full prox, but not below L; L makes the multipliers sum to r (eq. 10).
+    """
+    p = V.shape[1]
+    shrink = 1.0 + 2.0 / rho
+    for row in range(V.shape[0]):
+        v, state = V[row], states[row]
+        r = remaining[row]
+        n_free = 0
+        top = 0.0
+        for j in range(p):
+            reach = hi[j] if v[j] > 0 else -lo[j]
+            x = abs(v[j])
+            full = x / shrink
+            if full > reach:
+                full = x - 2.0 * reach / rho
+            if state[j] == IN:
+                out[row, j] = full if v[j] > 0 else -full
+            else:
+                out[row, j] = v[j]
+                if state[j] == FREE:
+                    n_free += 1
+                    top = max(top, _phi(v[j], 1.0, lo[j], hi[j]))
+        if r <= 0 or top == 0.0:
+            continue
+        low, high = 0.0, top
+        if r >= n_free:
+            high = 0.0
+        for _ in range(100):
+            if high - low <= 1e-15 * high:
+                break
+            L = 0.5 * (low + high)
+            total = 0.0
+            for j in range(p):
+                if state[j] == FREE and _phi(v[j], 1.0, lo[j], hi[j]) > L:
+                    reach = hi[j] if v[j] > 0 else -lo[j]
+                    at = math.sqrt(L) if reach * reach >= L else 0.5 * (L / reach + reach)
+                    total += min(1.0, rho * (abs(v[j]) - at) / (2.0 * min(at, reach)))
+            if total > r:
+                low = L
+            else:
+                high = L
+        for j in range(p):
+            if state[j] == FREE and _phi(v[j], 1.0, lo[j], hi[j]) > high:
+                reach = hi[j] if v[j] > 0 else -lo[j]
+                x = abs(v[j])
+                full = x / shrink
+                if full > reach:
+                    full = x - 2.0 * reach / rho
+                at = math.sqrt(high) if high <= reach * reach else 0.5 * (high / reach + reach)
+                full = max(full, at)
+                out[row, j] = full if v[j] > 0 else -full

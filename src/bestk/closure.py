@@ -1,0 +1,185 @@
+"""Closing a node exactly: every remaining support is tried, none is fitted needlessly.
+
+The gain of one, two or three more features follows from residual variances and moments, so the
+last three levels are a scan (theory eq. 8). The scan runs on A minus a small shift that covers the
+error of the Gram matrix and of the elimination: what it passes over is *proven* not to be better;
+what it lists ("hits") is fitted on the data. Nearly dependent beginnings, which a Gram matrix
+cannot judge, are conditioned again through the QR factor of the data.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+from scipy.linalg import qr
+
+from bestk._kernels import UNIT_ROUNDOFF, condition, scan
+from bestk.scaling import StandardForm
+from bestk.threads import Workers
+
+MAX_HITS = 4096
+# Seconds per support and per multiply-add, for choosing between closing and branching. Constants,
+# not measurements: the tree must not depend on the clock.
+_PER_SUPPORT = 1.0e-9
+_PER_UPDATE = 0.5e-9
+_OVERHEAD = 5e-5
+# A piece of work between two looks at the clock.
+_PIECE = 0.05
+# Residual norms below this (in units of the column) are rounding, even in the QR factor.
+_RANK_TOLERANCE = 1e-13
+
+
+class LimitReached(Exception):
+    """A limit was reached while a node was being closed."""
+
+
+def closing_cost(n_free: int, n_inside: int, r: int) -> float:
+    """Estimated seconds to close a node with `r` of `n_free` features to choose."""
+    if r >= n_free or r == 0:
+        return _OVERHEAD
+    supports = comb(n_free, r)
+    if supports > 1e18:
+        return float("inf")
+    calls = comb(n_free, max(r - 3, 0))
+    return _OVERHEAD * calls + _PER_SUPPORT * supports + _PER_UPDATE * n_free**2 * (n_inside + 1)
+
+
+def hits(
+    form: StandardForm,
+    inside: np.ndarray,
+    free: np.ndarray,
+    r: int,
+    value: float,
+    workers: Workers,
+    stop: Callable[[], bool] = lambda: False,
+) -> list[np.ndarray] | None:
+    """Supports inside + (r of free) that may have an objective below `value`; form indices.
+
+    Every other support of the node is proven to be no better. None if there are too many hits to
+    be worth fitting: the node must be branched instead.
+    """
+    if r == 0 or r >= len(free):
+        return [np.concatenate([inside, free[: min(r, len(free))]])]
+    k = len(inside) + r
+    shift = 2.0 * k * (form.eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+    H, d = np.empty((len(free), len(free))), np.empty(len(free))
+    gain = condition(form.A, form.c, inside, free, shift, H, d)
+    if gain < 0.0:
+        return _hits_from_data(form, inside, free, r, value, workers, stop)
+    needed = 1.0 - value - gain - 2.0 * form.eps - 16 * (k + 4) * UNIT_ROUNDOFF
+    return _hits_of_scan(H, d, needed, form, inside, free, r, value, workers, stop)
+
+
+def _hits_of_scan(H, d, needed, form, inside, free, r, value, workers, stop):
+    """Run the scan; beginnings it could not judge are looked at again with more accuracy."""
+    supports: list[np.ndarray] = []
+    for prefix, rows in _pieces(H, d, needed, r, workers, stop):
+        if rows is None or len(supports) + len(rows) > MAX_HITS:
+            return None
+        for row in rows:
+            chosen = [*prefix, *row[row >= 0]]
+            extended = np.concatenate([inside, free[chosen]])
+            missing = r - len(chosen)
+            later = free[chosen[-1] + 1 :]
+            if missing == 0:
+                supports.append(extended)
+            elif missing <= len(later):
+                deeper = _hits_from_data(form, extended, later, missing, value, workers, stop)
+                if deeper is None or len(supports) + len(deeper) > MAX_HITS:
+                    return None
+                supports += deeper
+    return supports
+
+
+def _pieces(H, d, needed, r, workers, stop, prefix=()):
+    """Scan results piece by piece, as (indices fixed before, rows); eliminates down to r = 3."""
+    m = len(d)
+    if r <= 3:
+        count = max(1, min(m, int(_PER_SUPPORT * comb(m, r) / _PIECE) + 1) * workers.n_threads)
+        if _PER_SUPPORT * comb(m, r) < 1e-4:
+            count = 1
+        edges = _balanced_edges(m, r, count)
+        spans = list(pairwise(edges))
+        for group in range(0, len(spans), workers.n_threads):
+            if stop():
+                raise LimitReached
+            chunk = spans[group : group + workers.n_threads]
+            for piece in workers.map(lambda span: _scan(H, d, needed, r, *span), chunk):
+                yield prefix, piece
+        return
+    for t in range(m - r + 1):
+        variance = H[t, t]
+        if variance <= 0.0:
+            yield prefix, np.array([[t]])
+            continue
+        row = H[t, t + 1 :]
+        inner = H[t + 1 :, t + 1 :] - (row / variance)[:, None] * row
+        moment = d[t + 1 :] - row * (d[t] / variance)
+        rest = needed - d[t] ** 2 / variance
+        for before, piece in _pieces(inner, moment, rest, r - 1, workers, stop):
+            shifted = tuple(t + 1 + i for i in before)
+            rows = None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
+            yield (*prefix, t, *shifted), rows
+
+
+def _scan(H, d, needed, r, start, stop):
+    rows = np.empty((MAX_HITS, 3), dtype=np.int64)
+    count = scan(H, d, needed, r, start, stop, rows)
+    return None if count < 0 else rows[:count]
+
+
+def _balanced_edges(m, r, count):
+    """Cut range(m) so that each part begins about as many r-sets as the others."""
+    if count == 1:
+        return [0, m]
+    sets = np.cumsum([float(comb(m - 1 - t, r - 1)) for t in range(m)])
+    cuts = np.searchsorted(sets, np.arange(1, count) * sets[-1] / count) + 1
+    return np.unique(np.concatenate([[0], cuts, [m]])).tolist()
+
+
+def _hits_from_data(form, inside, free, r, value, workers, stop):
+    """`hits` after conditioning on near-dependent features through the data, not the Gram matrix.
+
+    Residual columns are scaled to unit length again, so angles the Gram matrix has lost count
+    fully. Features that depend on the inside ones up to rounding add nothing and are left out.
+    """
+    R, z = form.triangle if form.triangle is not None else _root_of_gram(form)
+    basis = _orthonormal(R[:, inside])
+    residual, z = _project_out(basis, R[:, free]), _project_out(basis, z)
+    norm = np.linalg.norm(residual, axis=0)
+    live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
+    free, columns = free[live], residual[:, live] / norm[live]
+    r = min(r, len(free))
+    if r == len(free):
+        return [np.concatenate([inside, free])]
+    k = len(inside) + r
+    eps = (len(R) + 12) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF / norm[live].min()
+    H = columns.T @ columns
+    H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+    left = float(z @ z)
+    needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - value
+    return _hits_of_scan(H, columns.T @ z, needed, form, inside, free, r, value, workers, stop)
+
+
+def _project_out(basis, columns):
+    for _ in range(2):  # the second pass removes what rounding left of the first
+        columns = columns - basis @ (basis.T @ columns)
+    return columns
+
+
+def _orthonormal(columns):
+    """Orthonormal basis of the columns' span, dependent ones dropped."""
+    basis, triangle, _ = qr(columns, mode="economic", pivoting=True)
+    size = np.abs(np.diag(triangle))
+    return basis[:, : len(size)][:, size > _RANK_TOLERANCE * size.max(initial=0.0)]
+
+
+def _root_of_gram(form):
+    """(R, z) like form.triangle from the Gram matrix alone: its numerical rank decides."""
+    values, vectors = np.linalg.eigh(form.A)
+    keep = values > 4 * form.p * (form.eps + UNIT_ROUNDOFF)
+    root = np.sqrt(values[keep])
+    z = (vectors[:, keep].T @ form.c) / root
+    R = np.vstack([root[:, None] * vectors[:, keep].T, np.zeros(form.p)])
+    return R, np.append(z, np.sqrt(max(0.0, 1.0 - z @ z)))

@@ -1,0 +1,88 @@
+"""Open nodes of the tree, in the order in which they will be taken."""
+
+import heapq
+from typing import NamedTuple
+
+import numpy as np
+
+# Seconds of enumeration that will never be spent; kept out of sums so that they stay exact enough.
+_HOPELESS = 1e6
+
+
+class Node(NamedTuple):
+    """A set of supports: forced IN, forced OUT, the rest FREE (``state``), with a proven bound.
+
+    ``index`` and ``value`` are the nonzeros of the dual vector, ``level`` goes with them: a warm
+    start for the children. ``cost`` estimates the seconds it takes to close the node outright.
+    """
+
+    bound: float
+    number: int
+    state: np.ndarray
+    index: np.ndarray
+    value: np.ndarray
+    level: float
+    cost: float
+
+    @property
+    def nbytes(self) -> int:
+        return 600 + self.state.nbytes + self.index.nbytes + self.value.nbytes
+
+
+class Frontier:
+    """A priority queue of nodes that always knows the smallest open bound."""
+
+    def __init__(self, order: str) -> None:
+        self._order = order
+        self._pushed = 0
+        self._queue: list[tuple[float, int, Node]] = []
+        self._bounds: list[tuple[float, int]] = []
+        self._taken: set[int] = set()
+        self.nbytes = 0
+        self._cost = 0.0
+        self._hopeless = 0
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def push(self, node: Node) -> None:
+        self._pushed += 1
+        key = {
+            "best-first": node.bound,
+            "breadth-first": 0.0,
+            "depth-first": -float(self._pushed),
+        }[self._order]
+        heapq.heappush(self._queue, (key, self._pushed, node))
+        if self._order != "best-first":
+            heapq.heappush(self._bounds, (node.bound, self._pushed))
+        self._count(node, 1)
+
+    def pop(self, count: int) -> list[Node]:
+        nodes = []
+        while self._queue and len(nodes) < count:
+            _, ticket, node = heapq.heappop(self._queue)
+            if self._order != "best-first":
+                self._taken.add(ticket)
+            self._count(node, -1)
+            nodes.append(node)
+        return nodes
+
+    def _count(self, node: Node, sign: int) -> None:
+        self.nbytes += sign * node.nbytes
+        if node.cost < _HOPELESS:
+            self._cost += sign * node.cost
+        else:
+            self._hopeless += sign
+
+    @property
+    def cost(self) -> float:
+        """Estimated seconds to close every open node by enumeration."""
+        return float("inf") if self._hopeless else self._cost
+
+    @property
+    def smallest_bound(self) -> float:
+        if self._order == "best-first":
+            return self._queue[0][0] if self._queue else float("inf")
+        while self._bounds and self._bounds[0][1] in self._taken:
+            self._taken.remove(heapq.heappop(self._bounds)[1])
+        return self._bounds[0][0] if self._bounds else float("inf")

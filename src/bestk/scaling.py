@@ -1,0 +1,94 @@
+"""The standard form of a problem: unit diagonal, unit y'y, no useless features."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from bestk._kernels import UNIT_ROUNDOFF
+from bestk.problem import Problem
+
+# A QR factorisation of the data is made, when near-collinear supports need it, up to this size.
+_QR_FLOPS = 1e11
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StandardForm:
+    """``min 1 - 2 c'b + b'A b``, ``lo <= b <= hi``, with ``A_jj = 1`` (theory eq. 1).
+
+    The ridge penalty is part of A. Feature i of the form is feature ``features[i]`` of the problem,
+    with ``b_problem = b_form * unit`` and objective_problem = yy * objective_form. Monomials reach
+    1e8 and more: without this scaling an eigenvalue of the Gram matrix is noise.
+    """
+
+    problem: Problem = field(repr=False)
+    features: np.ndarray
+    A: np.ndarray = field(repr=False)
+    c: np.ndarray = field(repr=False)
+    lo: np.ndarray = field(repr=False)
+    hi: np.ndarray = field(repr=False)
+    unit: np.ndarray = field(repr=False)
+    eps: float
+
+    @classmethod
+    def of(cls, problem: Problem, features: np.ndarray) -> "StandardForm":
+        """Form of the problem restricted to some features, none of them zero columns."""
+        ridge = problem.alpha * problem.units[features] ** 2
+        every = len(features) == problem.n_features
+        G = problem.gram if every else problem.gram[np.ix_(features, features)]
+        norm = np.sqrt(G.diagonal() + ridge)
+        inverse = 1.0 / norm
+        A = np.empty_like(G, order="C")
+        for start in range(0, len(G), 256):
+            rows = slice(start, start + 256)
+            # One factor per entry keeps A exactly symmetric.
+            np.multiply(G[rows], inverse[rows, None] * inverse, out=A[rows])
+        A[np.diag_indices(len(A))] = 1.0
+        root = np.sqrt(problem.yy)
+        unit = problem.units[features] * root * inverse
+        return cls(
+            problem=problem,
+            features=features,
+            A=A,
+            c=problem.moment[features] * inverse / root,
+            lo=problem.lower[features] / unit,
+            hi=problem.upper[features] / unit,
+            unit=unit,
+            eps=problem.error + 8 * UNIT_ROUNDOFF,
+        )
+
+    def restricted(self, keep: np.ndarray) -> "StandardForm":
+        """The same problem with fewer features."""
+        return StandardForm(
+            problem=self.problem,
+            features=self.features[keep],
+            A=np.ascontiguousarray(self.A[np.ix_(keep, keep)]),
+            c=self.c[keep],
+            lo=self.lo[keep],
+            hi=self.hi[keep],
+            unit=self.unit[keep],
+            eps=self.eps,
+        )
+
+    @property
+    def p(self) -> int:
+        return len(self.c)
+
+    @cached_property
+    def is_boxed(self) -> bool:
+        return bool(np.isfinite(self.lo).any() or np.isfinite(self.hi).any())
+
+    @cached_property
+    def triangle(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """(R, z) with A = R'R and c = R'z to full accuracy, from the data; None without them.
+
+        A Gram matrix forgets angles below sqrt(eps) between features; R keeps them down to eps.
+        """
+        n = self.problem.n_samples
+        if self.problem._data is None or n is None or n * self.p**2 > _QR_FLOPS:
+            return None
+        M, rhs = self.problem.columns(self.features)
+        root = np.sqrt(self.problem.yy)
+        M = M * (self.unit / self.problem.units[self.features] / root)
+        R = np.linalg.qr(np.column_stack([M, rhs / root]), mode="r")
+        return np.ascontiguousarray(R[:, :-1]), np.ascontiguousarray(R[:, -1])

@@ -1,0 +1,103 @@
+"""Every knob of a run, checked once, where it enters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+from bestk.validation import require_choice, require_count, require_number
+
+SEARCHES = ("best-first", "breadth-first", "depth-first")
+BOUNDS = ("descent", "admm", "fast", "subgradient")
+SPLITS = ("optimised", "uniform")
+BRANCHINGS = ("relaxation", "heuristic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advanced:
+    """Switches for studies and ablations; the defaults are what a user wants.
+
+    Attributes
+    ----------
+    fixing : bool
+        Put features in or out for a whole subtree where the bound allows it.
+    enumeration : bool
+        Close nodes with few supports left by trying them all.
+    split : {"optimised", "uniform"}
+        Diagonal split of the Gram matrix; "uniform" is the paper's smallest eigenvalue.
+    branching : {"relaxation", "heuristic"}
+        Branch on the largest relaxed coefficient, or by the paper's rule on the node's own
+        beam-search solution.
+    rebuild : bool
+        Start again on the smaller problem once the root has excluded many features.
+    batch_size : int or None
+        Nodes taken from the queue at once; None chooses by problem size.
+    beam_width : int
+        Supports kept per size by the beam search.
+    record : bool
+        Keep the tree and its dual vectors for ``Result.certificate``.
+    """
+
+    fixing: bool = True
+    enumeration: bool = True
+    split: str = "optimised"
+    branching: str = "relaxation"
+    rebuild: bool = True
+    batch_size: int | None = None
+    beam_width: int = 50
+    record: bool = True
+
+    def __post_init__(self) -> None:
+        require_choice("split", self.split, SPLITS)
+        require_choice("branching", self.branching, BRANCHINGS)
+        if self.batch_size is not None:
+            require_count("batch_size", self.batch_size, least=1)
+        require_count("beam_width", self.beam_width, least=1)
+
+    @classmethod
+    def paper(cls) -> "Advanced":
+        """The OKRidge paper's configuration; use it with ``search="breadth-first"``."""
+        return cls(
+            fixing=False,
+            enumeration=False,
+            split="uniform",
+            branching="heuristic",
+            rebuild=False,
+            batch_size=1,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Limits and methods of one run; see :func:`bestk.solve` for their meaning and units."""
+
+    gap_tol: float = 1e-4
+    time_limit: float | None = None
+    node_limit: int | None = None
+    memory_limit: float | None = None
+    search: str = "best-first"
+    bound: str = "descent"
+    progress: Any = None
+    callback: Callable[..., Any] | None = None
+    n_threads: int | None = None
+    advanced: Advanced = Advanced()
+
+    def __post_init__(self) -> None:
+        require_number("gap_tol", self.gap_tol, least=0.0)
+        if self.time_limit is not None:
+            require_number("time_limit", self.time_limit, least=0.0, finite=False)
+        if self.node_limit is not None:
+            require_count("node_limit", self.node_limit, least=0)
+        if self.memory_limit is not None:
+            require_number("memory_limit", self.memory_limit, least=0.0, finite=False)
+        if self.n_threads is not None:
+            require_count("n_threads", self.n_threads, least=1)
+        require_choice("search", self.search, SEARCHES)
+        require_choice("bound", self.bound, BOUNDS)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError("callback must be a function of one Snapshot, or None")
+        if not isinstance(self.advanced, Advanced):
+            raise TypeError("advanced must be a bestk.Advanced, e.g. bestk.Advanced(fixing=False)")
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls))

@@ -1,0 +1,394 @@
+"""The search: pop, branch, bound, fix, prune, close, improve, report."""
+
+from time import perf_counter
+
+import numpy as np
+
+from bestk import branching, closure
+from bestk._kernels import FREE, IN, OUT
+from bestk.beam import beam_supports, fit_supports, improve_by_swaps
+from bestk.bounds import Batch, bound_and_fix, make_method
+from bestk.certificate import Reason, Record, Recorder
+from bestk.frontier import Frontier, Node
+from bestk.incumbent import Incumbent
+from bestk.progress import Progress
+from bestk.relaxation import Split, optimised_split, uniform_split
+from bestk.result import PERFECT_FIT, Snapshot, Status
+from bestk.scaling import StandardForm
+from bestk.settings import Settings
+from bestk.threads import Workers
+
+# Model seconds per multiply-add of a bound, and what a Python-level step costs besides. The choices
+# between bounding, closing and improving the split rest on these constants and on counts of work
+# done, never on the clock: the same input gives the same tree on every machine.
+_PER_MULTIPLY = 2e-10
+_PER_NODE = 2e-5
+_PER_SPLIT_STEP = 1e-10
+_ALWAYS_CLOSE = 1e-3
+
+
+class Tree:
+    """Branch and bound over supports of one standard form.
+
+    Values are in units of y'y. ``dropped`` is the smallest bound among everything that was given up
+    without proof that it is worse than the incumbent; the global bound never exceeds it.
+    """
+
+    def __init__(
+        self,
+        form: StandardForm,
+        inside: np.ndarray,
+        k: int,
+        incumbent: Incumbent,
+        settings: Settings,
+        workers: Workers,
+        progress: Progress,
+        started: float,
+    ) -> None:
+        self.form, self.inside, self.k = form, inside, k
+        self.incumbent, self.settings, self.workers = incumbent, settings, workers
+        self.progress, self.started = progress, started
+        self.frontier = Frontier(settings.search)
+        self.pending: list[Node] = []
+        self.dropped = np.inf
+        self.recorder = Recorder(settings.advanced.record)
+        self.history: list[tuple[float, int, float, float]] = []
+        self.n_nodes = 0
+        self.n_bounded = 0
+        self.work = 0.0
+        self.root_bound = 0.0
+        self.status: Status | None = None
+        self.rounded: set[bytes] = set()
+
+    # What is known so far -----------------------------------------------------------------
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes whose bound reaches this cannot hold a model better by more than gap_tol."""
+        value = self.incumbent.value
+        return value - self.settings.gap_tol * max(value, PERFECT_FIT)
+
+    @property
+    def lower_bound(self) -> float:
+        """Minimum over all open nodes, nodes in work, nodes given up, and the incumbent."""
+        waiting = min((node.bound for node in self.pending), default=np.inf)
+        bound = min(self.frontier.smallest_bound, waiting, self.dropped, self.incumbent.value)
+        return max(bound, 0.0)
+
+    # The loop -----------------------------------------------------------------------------
+
+    def run(self) -> Status:
+        try:
+            self._open_root()
+            while self.frontier and self.frontier.smallest_bound < self.cutoff:
+                if self._should_stop():
+                    break
+                self._tighten_split()
+                self.pending = self.frontier.pop(self._batch_size())
+                nodes = [node for node in self.pending if not self._prune(node)]
+                if nodes:
+                    self._admit(*self._bounded_children(nodes))
+                self.pending = []
+                self._report()
+        except closure.LimitReached:
+            pass
+        except KeyboardInterrupt:
+            self.status = Status.INTERRUPTED
+        return self.status or Status.OPTIMAL
+
+    def _open_root(self) -> None:
+        """Bound the root; drop excluded features and start again while that shrinks the problem."""
+        allowed = np.ones(self.form.p, dtype=bool)
+        self._improve(self.inside, allowed, self.settings.advanced.beam_width)
+        self._report()
+        while True:
+            root = self._root_node()
+            self.pending = [root]
+            if self._should_stop() or (self._worth_closing(root) and self._close([root])):
+                return
+            self._use(uniform_split(self.form.A))
+            start = np.zeros((1, self.form.p))
+            batch, phis = self._bound(root.state[None].copy(), start, np.zeros(1))
+            self.root_bound = max(self.root_bound, float(batch.bounds[0]))
+            if self.root_bound >= self.cutoff or not self._shrink(root.state, batch):
+                break
+        self._admit(batch, phis, [root], [(-1, False)], [root.state])
+        self._report()
+
+    def _shrink(self, before: np.ndarray, batch: Batch) -> bool:
+        """Leave out what the root has excluded for good, if that is a good part of the features.
+
+        A smaller matrix has a larger smallest eigenvalue, hence a better split.
+        """
+        state = batch.states[0]
+        keep = np.flatnonzero(state != OUT)
+        if len(keep) > 0.75 * self.form.p or not self.settings.advanced.rebuild:
+            return False
+        if np.count_nonzero(state == IN) > self.k:
+            return False
+        self.dropped = min(self.dropped, self.cutoff)
+        self._record(-1, -1, False, before, batch, 0)
+        self.inside = np.flatnonzero(state[keep] == IN)
+        self.form = self.form.restricted(keep)
+        return True
+
+    def _root_node(self) -> Node:
+        state = np.zeros(self.form.p, dtype=np.int8)
+        state[self.inside] = IN
+        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
+        return self._node(self.root_bound, -1, state, *nothing, 0.0)
+
+    def _bounded_children(self, nodes: list[Node]):
+        """Branch every node on one feature and bound the children, IN and OUT, as one batch."""
+        rows = 2 * len(nodes)
+        states = np.repeat(np.array([node.state for node in nodes]), 2, axis=0)
+        duals = np.zeros((rows, self.form.p))
+        levels = np.repeat([node.level for node in nodes], 2)
+        decisions = []
+        for i, node in enumerate(nodes):
+            duals[2 * i : 2 * i + 2, node.index] = node.value
+            feature = self._branching_feature(node, duals[2 * i])
+            states[2 * i, feature], states[2 * i + 1, feature] = IN, OUT
+            decisions += [(feature, True), (feature, False)]
+            self.recorder.close(node.number, Reason.BRANCHED)
+        before = states.copy()
+        batch, phis = self._bound(states, duals, levels)
+        parents = [node for node in nodes for _ in range(2)]
+        return batch, phis, parents, decisions, before
+
+    def _branching_feature(self, node: Node, dual: np.ndarray) -> int:
+        if self.settings.advanced.branching == "heuristic":
+            width = self.settings.advanced.beam_width
+            feature, support = branching.by_heuristic(self.form, node.state, self.k, width)
+            self.incumbent.offer(self.form.features[support])
+            return feature
+        return branching.by_relaxation(node.state, dual, np.abs(self.form.c))
+
+    def _bound(self, states, duals, levels) -> tuple[Batch, np.ndarray]:
+        batch = Batch(
+            states=states,
+            duals=duals,
+            levels=levels,
+            bounds=np.full(len(states), -np.inf),
+            work=np.zeros(len(states)),
+        )
+        phis = bound_and_fix(
+            self.method, self.form, self.split, batch, self.k, self.cutoff,
+            self.settings.advanced.fixing, self.workers,
+        )  # fmt: skip
+        self.n_nodes += len(states)
+        self.n_bounded += len(states)
+        self.work += _PER_MULTIPLY * float(batch.work.sum()) + _PER_NODE * len(states)
+        return batch, phis
+
+    def _admit(self, batch: Batch, phis, parents, decisions, before) -> None:
+        """Prune, close or queue freshly bounded nodes; round their duals to better models."""
+        cutoff = self.cutoff
+        open_nodes, closable = [], []
+        for i, (parent, (feature, inside)) in enumerate(zip(parents, decisions, strict=True)):
+            state, dual = batch.states[i], batch.duals[i]
+            number = self._record(parent.number, feature, inside, before[i], batch, i)
+            bound = max(float(batch.bounds[i]), parent.bound)
+            if bound >= cutoff:
+                self.dropped = min(self.dropped, bound)
+                self.recorder.close(number, Reason.BOUND)
+                continue
+            if (state != before[i]).any():
+                self.dropped = min(self.dropped, cutoff)
+            index = np.flatnonzero(dual)
+            node = self._node(
+                bound, number, state.copy(), index.astype(np.int32), dual[index], batch.levels[i]
+            )
+            if np.count_nonzero(state == IN) > self.k:
+                self.recorder.close(number, Reason.BOUND)
+            else:
+                (closable if self._worth_closing(node) else open_nodes).append(node)
+        # From here on the parents are covered by the children: queued, closed, or pending.
+        self.pending = closable
+        for node in open_nodes:
+            self.frontier.push(node)
+        if self.settings.advanced.branching == "relaxation":
+            self._round(open_nodes)
+        self._close(closable)
+        if self.settings.advanced.enumeration and self.frontier.cost <= 0.5 * self.work:
+            self.pending = self.frontier.pop(len(self.frontier))
+            self._close(self.pending)
+
+    # Closing nodes by enumeration ------------------------------------------------------------
+
+    def _node(self, bound, number, state, index, value, level) -> Node:
+        n_free, n_inside = np.count_nonzero(state == FREE), np.count_nonzero(state == IN)
+        cost = closure.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
+        return Node(bound, number, state, index, value, level, cost)
+
+    def _worth_closing(self, node: Node) -> bool:
+        """Is trying all supports of the node likely cheaper than the subtree below it?"""
+        r = self.k - np.count_nonzero(node.state == IN)
+        if r == 0 or np.count_nonzero(node.state == FREE) <= r:
+            return True
+        if not self.settings.advanced.enumeration:
+            return False
+        per_bound = self.work / max(self.n_bounded, 1)
+        return node.cost <= max(10 * per_bound, 0.02 * self.work, _ALWAYS_CLOSE)
+
+    def _close(self, nodes: list[Node]) -> bool:
+        """Enumerate nodes; those with too many near-optimal supports go to the queue instead."""
+        if not nodes:
+            return True
+        value = self.incumbent.value
+        serial = Workers(1)
+        cheap = all(node.cost < 0.05 for node in nodes)
+
+        def hits(node: Node):
+            inside = np.flatnonzero(node.state == IN)
+            free = np.flatnonzero(node.state == FREE)
+            workers = serial if cheap else self.workers
+            r = self.k - len(inside)
+            return closure.hits(self.form, inside, free, r, value, workers, self._should_stop)
+
+        found = self.workers.map(hits, nodes) if cheap else map(hits, nodes)
+        queued = []
+        for node, supports in zip(nodes, found, strict=True):
+            self.n_nodes += 1
+            if supports is None:
+                queued.append(node)
+                continue
+            for support in supports:
+                self.incumbent.offer(self.form.features[support])
+            self.recorder.close(node.number, Reason.ENUMERATED)
+        for node in queued:
+            self.frontier.push(node._replace(cost=np.inf))
+        self.pending = []
+        return not queued
+
+    def _prune(self, node: Node) -> bool:
+        if node.bound < self.cutoff:
+            return False
+        self.dropped = min(self.dropped, node.bound)
+        self.recorder.close(node.number, Reason.BOUND)
+        return True
+
+    # Better models ---------------------------------------------------------------------------
+
+    def _improve(self, inside: np.ndarray, allowed: np.ndarray, width: int) -> None:
+        """Beam search and swaps from a set of features; exact fits decide."""
+        for support in beam_supports(self.form, inside, self.k, width=width, allowed=allowed)[:3]:
+            self.incumbent.offer(self.form.features[support])
+            better = improve_by_swaps(self.form, support, inside, allowed)
+            self.incumbent.offer(self.form.features[better])
+
+    def _round(self, nodes: list[Node]) -> None:
+        """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""
+        supports = []
+        for node in nodes:
+            inside = np.flatnonzero(node.state == IN)
+            r = self.k - len(inside)
+            candidates = node.state[node.index] == FREE
+            index, size = node.index[candidates], np.abs(node.value[candidates])
+            if len(index) < r:
+                continue
+            support = np.sort(np.concatenate([inside, index[np.argsort(-size, kind="stable")[:r]]]))
+            key = support.tobytes()
+            if key not in self.rounded:
+                self.rounded.add(key)
+                supports.append(support)
+        if not supports:
+            return
+        _, values = fit_supports(self.form, np.array(supports))
+        best = int(values.argmin())
+        if values[best] < self.incumbent.value - 1e-12:
+            everything = np.ones(self.form.p, dtype=bool)
+            better = improve_by_swaps(self.form, supports[best], self.inside, everything)
+            self.incumbent.offer(self.form.features[better])
+
+    # The split -------------------------------------------------------------------------------
+
+    def _use(self, split: Split) -> None:
+        self.split = split
+        self.method = make_method(self.settings.bound, self.form, split, self.workers)
+        self.recorder.add_split(self.form.features, split.t)
+        self.split_is_optimised = self.settings.advanced.split == "uniform"
+
+    def _tighten_split(self) -> None:
+        """Once the tree has cost as much as a better diagonal would, invest in one."""
+        cost = 30 * (_PER_SPLIT_STEP * self.form.p**3 + 1e-3)
+        if self.split_is_optimised or self.work < cost:
+            return
+        state = np.zeros(self.form.p, dtype=np.int8)
+        state[self.inside] = IN
+        better = optimised_split(
+            self.form, self.split, state, self.k, self.cutoff, self._should_stop
+        )
+        self._use(better)
+        self.split_is_optimised = True
+        self.work += cost
+
+    # Bookkeeping -----------------------------------------------------------------------------
+
+    def _batch_size(self) -> int:
+        chosen = self.settings.advanced.batch_size
+        return chosen or int(np.clip(32000 // self.form.p, 8, 128))
+
+    def _record(self, parent, feature, inside, before, batch: Batch, row: int) -> int:
+        if not self.recorder.enabled:
+            return -1
+        features, state = self.form.features, batch.states[row]
+        index = np.flatnonzero(batch.duals[row])
+        return self.recorder.add(
+            Record(
+                parent=parent,
+                feature=int(features[feature]) if feature >= 0 else -1,
+                inside=inside,
+                bound=float(batch.bounds[row]),
+                cutoff=self.cutoff,
+                split=len(self.recorder.splits) - 1,
+                dual=(features[index].astype(np.int32), batch.duals[row, index]),
+                fixed_in=features[(state == IN) & (before == FREE)].astype(np.int32),
+                fixed_out=features[(state == OUT) & (before == FREE)].astype(np.int32),
+            )
+        )
+
+    def _snapshot(self) -> Snapshot:
+        yy = self.incumbent.problem.yy
+        return Snapshot(
+            seconds=perf_counter() - self.started,
+            n_nodes=self.n_nodes,
+            n_open=len(self.frontier) + len(self.pending),
+            objective=self.incumbent.objective,
+            lower_bound=self.global_bound(),
+            yy=yy,
+        )
+
+    def global_bound(self) -> float:
+        """The proven bound in the problem's units; the objective itself where nothing is open."""
+        bound = self.lower_bound
+        if bound >= self.incumbent.value:
+            return self.incumbent.objective
+        return bound * self.incumbent.problem.yy
+
+    def _report(self) -> None:
+        snapshot = self._snapshot()
+        point = (snapshot.seconds, snapshot.n_nodes, snapshot.objective, snapshot.lower_bound)
+        if not self.history or self.history[-1][2:] != point[2:]:
+            self.history.append(point)
+        self.progress.update(snapshot)
+        callback = self.settings.callback
+        if callback is not None and callback(snapshot):
+            self.status = Status.STOPPED
+
+    def _should_stop(self) -> bool:
+        """Has a limit been reached? Limits end a run between steps, they never change its path."""
+        settings = self.settings
+        elapsed = perf_counter() - self.started
+        if self.status is not None:
+            return True
+        if settings.time_limit is not None and elapsed >= settings.time_limit:
+            self.status = Status.TIME_LIMIT
+        elif settings.node_limit is not None and self.n_nodes >= settings.node_limit:
+            self.status = Status.NODE_LIMIT
+        elif settings.memory_limit is not None and self._nbytes() > settings.memory_limit:
+            self.status = Status.MEMORY_LIMIT
+        return self.status is not None
+
+    def _nbytes(self) -> int:
+        return self.frontier.nbytes + self.recorder.bytes + 200 * len(self.rounded)

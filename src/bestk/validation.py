@@ -1,0 +1,157 @@
+"""Turn what users pass into clean arrays, or say what is wrong and how to mend it."""
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+from bestk._kernels import UNIT_ROUNDOFF
+
+
+def as_real(name: str, value: Any) -> np.ndarray:
+    """A real numeric array, not copied when it is one already."""
+    if hasattr(value, "toarray") and not isinstance(value, np.ndarray):
+        raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray() or use from_batches")
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{name} cannot be read as an array of numbers: {error}") from error
+    if array.dtype.kind == "c":
+        raise TypeError(f"{name} is complex; split it into real and imaginary parts")
+    if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
+        if array.dtype.kind == "O" and array.size:
+            try:
+                return as_real(name, array.astype(np.float64))
+            except (ValueError, TypeError):
+                pass
+        if array.dtype.kind == "f":
+            return array.astype(np.float64)
+        raise TypeError(f"{name} has dtype {array.dtype}; convert it to float64 first")
+    return array
+
+
+def as_matrix(name: str, value: Any) -> np.ndarray:
+    array = as_real(name, value)
+    if array.ndim != 2:
+        hint = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
+        raise ValueError(f"{name} must have two dimensions, got shape {array.shape}{hint}")
+    return array
+
+
+def as_vector(name: str, value: Any, *, length: int, of: str) -> np.ndarray:
+    array = as_real(name, value)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a vector, got shape {array.shape}")
+    if len(array) != length:
+        raise ValueError(f"{name} has length {len(array)}, but there are {length} {of}")
+    return array
+
+
+def require_finite(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name} contains NaN or infinite values; drop or impute them first")
+
+
+def as_weights(value: Any, n: int) -> np.ndarray | None:
+    if value is None:
+        return None
+    weight = as_vector("sample_weight", value, length=n, of="rows of X").astype(np.float64)
+    require_finite("sample_weight", weight)
+    if (weight < 0).any():
+        raise ValueError("sample_weight must not be negative")
+    return weight
+
+
+def as_bounds(bounds: Any, p: int) -> tuple[np.ndarray, np.ndarray]:
+    """(lower, upper) as (p,) arrays; lower <= 0 <= upper."""
+    if bounds is None:
+        return np.full(p, -np.inf), np.full(p, np.inf)
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ValueError("bounds must be a pair (lower, upper) of scalars or arrays of length p")
+    sides = []
+    for name, side in zip(("lower", "upper"), bounds, strict=True):
+        side = as_real(f"{name} bound", side).astype(np.float64)
+        if side.ndim > 1 or (side.ndim == 1 and len(side) != p):
+            raise ValueError(f"the {name} bound must be a scalar or have length {p}")
+        sides.append(np.broadcast_to(side, (p,)).copy())
+    lower, upper = sides
+    if np.isnan(lower).any() or np.isnan(upper).any():
+        raise ValueError("bounds contain NaN; use -inf and inf for no bound")
+    if (lower > 0).any() or (upper < 0).any():
+        j = int(np.flatnonzero((lower > 0) | (upper < 0))[0])
+        raise ValueError(
+            f"bounds must allow 0 (lower <= 0 <= upper); feature {j} has "
+            f"({lower[j]:g}, {upper[j]:g})"
+        )
+    return lower, upper
+
+
+def as_features(name: str, value: Any, p: int) -> np.ndarray:
+    """Sorted unique feature indices from indices or a boolean mask."""
+    if value is None:
+        return np.zeros(0, dtype=np.intp)
+    array = np.asarray(value)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.intp)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be a list of feature indices or a mask of length {p}")
+    if array.dtype == bool:
+        if len(array) != p:
+            raise ValueError(f"{name} is a mask of length {len(array)}, but there are {p} features")
+        return np.flatnonzero(array)
+    if array.dtype.kind not in "ui":
+        raise TypeError(f"{name} must hold whole numbers (feature indices), got {array.dtype}")
+    if (array < 0).any() or (array >= p).any():
+        wrong = array[(array < 0) | (array >= p)][0]
+        raise ValueError(f"{name} holds {wrong}, but features are numbered 0 to {p - 1}")
+    return np.unique(array).astype(np.intp)
+
+
+def require_consistent_gram(G: np.ndarray, c: np.ndarray, yy: float) -> None:
+    """[[G, c], [c', yy]] must be positive semidefinite up to rounding, as products of data are."""
+    if not np.allclose(G, G.T, rtol=1e-8, atol=1e-10 * np.abs(G).max(initial=0.0)):
+        raise ValueError("G is not symmetric; pass X.T @ X")
+    squares = np.diag(G)
+    if (squares < 0).any():
+        raise ValueError("G is not positive semidefinite: its diagonal has negative entries")
+    full = np.block([[0.5 * (G + G.T), c[:, None]], [c[None, :], np.array([[yy]])]])
+    root = np.sqrt(np.append(squares, yy))
+    live = root > 0
+    if np.abs(full[~live]).max(initial=0.0) > 0:
+        raise ValueError(
+            "G is not positive semidefinite: a zero on its diagonal, but not beside it"
+        )
+    full = full[np.ix_(live, live)] / np.outer(root[live], root[live])
+    if len(full) == 0:
+        return
+    tolerance = 1e-9 + 64 * len(full) * UNIT_ROUNDOFF
+    if np.linalg.eigvalsh(full[:-1, :-1] if live[-1] else full).min(initial=0.0) < -tolerance:
+        raise ValueError("G is not positive semidefinite; it cannot be X.T @ X of any data")
+    if np.linalg.eigvalsh(full)[0] < -tolerance:
+        raise ValueError("c and yy do not fit G: y'y is smaller than what c claims to explain")
+
+
+def require_number(name: str, value: Any, *, least: float, finite: bool = True) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    value = float(value)
+    if math.isnan(value) or value < least or (finite and math.isinf(value)):
+        raise ValueError(f"{name} must be a finite number >= {least:g}, got {value!r}")
+    return value
+
+
+def require_count(name: str, value: Any, *, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be a whole number (an int), got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+    return int(value)
+
+
+def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return value
