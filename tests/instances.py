@@ -1,10 +1,15 @@
 """Tiny problems of every awkward kind, and their true optimum by brute force."""
 
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.optimize import lsq_linear
+
+from bestk import Problem
+from bestk._kernels import FREE, IN, OUT
+from bestk.relaxation import is_positive_semidefinite
+from bestk.scaling import StandardForm
 
 REGIMES = (
     "plain",
@@ -63,12 +68,34 @@ class Instance:
         norm[norm == 0] = 1.0
         if "bounds" in options:
             lo, hi = (np.broadcast_to(b, (self.X.shape[1],))[support] for b in options["bounds"])
-            hi = np.maximum(hi, lo + 1e-300)
-            b = lsq_linear(M / norm, rhs, (lo * norm, hi * norm), method="bvls", tol=1e-15).x
+            b = bounded_fit(M / norm, rhs, lo * norm, hi * norm)
         else:
             b = np.linalg.lstsq(M / norm, rhs, rcond=1e-14)[0]
         residual = rhs - (M / norm) @ b
         return float(residual @ residual)
+
+
+def bounded_fit(M, rhs, lo, hi):
+    """argmin ||rhs - M b||^2 with lo <= b <= hi; columns of unit length, dependent ones too."""
+    b = lsq_linear(M, rhs, (lo, np.maximum(hi, lo + 1e-300)), method="bvls", tol=1e-15).x
+    gradient = M.T @ (M @ b - rhs)
+    small = 1e-9 * np.linalg.norm(rhs)
+    optimal = ((gradient >= -small) | (b >= hi)) & ((gradient <= small) | (b <= lo))
+    if optimal.all():
+        return b
+    # The solver fails on some dependent columns: try every set of coefficients at their bounds.
+    best, best_loss = np.zeros(len(b)), rhs @ rhs
+    sides = [[s for s in (None, low, high) if s is None or np.isfinite(s)]
+             for low, high in zip(lo, hi, strict=True)]  # fmt: skip
+    for pattern in product(*sides):
+        free = np.array([side is None for side in pattern])
+        b = np.array([0.0 if side is None else side for side in pattern])
+        b[free] = np.linalg.lstsq(M[:, free], rhs - M @ b, rcond=1e-14)[0]
+        b = np.clip(b, lo, hi)
+        loss = np.sum((rhs - M @ b) ** 2)
+        if loss < best_loss:
+            best, best_loss = b, loss
+    return best
 
 
 def make(seed: int, regime: str | None = None) -> Instance:
@@ -150,3 +177,113 @@ def _options(rng, n, p, k, X, y):
     if rng.random() < 0.2:
         options["sample_weight"] = rng.random(n) * (rng.random(n) < 0.9) + 1e-3
     return options
+
+
+def make_medium(seed: int) -> Instance:
+    """Too large for the root to close easily, small enough for `batched_optimum`: no boxes."""
+    rng = np.random.default_rng(seed)
+    p, k = int(rng.integers(16, 25)), int(rng.integers(3, 6))
+    n = int(rng.integers(p // 2, 3 * p))
+    X = rng.standard_normal((n, p)) + rng.choice([0.0, 0.5, 1.5]) * rng.standard_normal((n, 1))
+    if seed % 3 == 0:
+        X[:, 0] = X[:, 1] + 1e-4 * rng.standard_normal(n)
+    y = X[:, :k].sum(axis=1) * rng.choice([0.0, 0.3]) + rng.standard_normal(n)
+    options = {"alpha": float(rng.choice([0.01, 1.0]))}
+    if seed % 4 == 0:
+        options["include"] = [int(rng.integers(p))]
+    return Instance(regime="medium", X=X, y=y, k=k, options=options)
+
+
+def batched_optimum(instance: Instance) -> float:
+    """The optimum over all supports of size k by stacked QR factorisations; alpha > 0, no boxes."""
+    n, p = instance.X.shape
+    include = set(instance.options.get("include", ()))
+    supports = np.array([S for S in combinations(range(p), instance.k) if include <= set(S)])
+    best = np.inf
+    for part in np.array_split(supports, len(supports) // 4000 + 1):
+        M = np.zeros((len(part), n + instance.k, instance.k))
+        M[:, :n] = instance.X[:, part].transpose(1, 0, 2)
+        M[:, n:] = np.sqrt(instance.options["alpha"]) * np.eye(instance.k)
+        rhs = np.concatenate([instance.y, np.zeros(instance.k)])
+        explained = (rhs @ np.linalg.qr(M)[0]) ** 2
+        best = min(best, float(rhs @ rhs - explained.sum(axis=1).max()))
+    return best
+
+
+def tolerance(instance: Instance, optimum: float, yy: float) -> float:
+    """How well brute force itself knows the optimum.
+
+    With near-collinear columns coefficients reach 1e7, and no evaluation of the fit is better.
+    """
+    relative = 1e-7 if instance.regime in ("near_collinear", "monomials") else 1e-9
+    return relative * optimum + 1e-11 * yy
+
+
+@dataclass(kw_only=True)
+class NodeCase:
+    """A node of the tree of a tiny instance, with the value (over y'y) of each of its supports."""
+
+    instance: Instance
+    form: StandardForm
+    k: int
+    state: np.ndarray
+    values: dict[tuple[int, ...], float]
+
+    @property
+    def r(self) -> int:
+        return self.k - int(np.count_nonzero(self.state == IN))
+
+    @property
+    def optimum(self) -> float:
+        return min(self.values.values())
+
+    @property
+    def slack(self) -> float:
+        return tolerance(self.instance, self.optimum, 1.0)
+
+
+def standard_form(instance: Instance) -> StandardForm | None:
+    """The instance as the tree sees it (exclusions applied), or None where nothing is left."""
+    options = {name: instance.options.get(name) for name in ("bounds", "sample_weight")}
+    alpha = instance.options.get("alpha", 0.0)
+    problem = Problem.from_data(instance.X, instance.y, alpha=alpha, **options)
+    useful = problem.gram.diagonal() > 0.0
+    useful[instance.options.get("exclude", [])] = False
+    if not useful.any() or problem.yy == 0.0:
+        return None
+    return StandardForm.of(problem, np.flatnonzero(useful))
+
+
+def make_node(seed: int, regime: str | None = None) -> NodeCase | None:
+    """A random node of a random instance: any IN and OUT that leave a support."""
+    rng = np.random.default_rng([seed, 2])
+    instance = make(seed, regime)
+    form = standard_form(instance)
+    if form is None or instance.k == 0:
+        return None
+    k = min(instance.k, form.p)
+    state = rng.choice(np.array([FREE, IN, OUT], dtype=np.int8), form.p, p=[0.7, 0.15, 0.15])
+    inside = np.flatnonzero(state == IN)
+    state[inside[k:]] = FREE
+    return NodeCase(
+        instance=instance, form=form, k=k, state=state,
+        values=node_values(instance, form, state, k),
+    )  # fmt: skip
+
+
+def node_values(instance, form, state, k):
+    """{support: loss / y'y} over the largest supports of a node; smaller ones are no better."""
+    inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+    size = min(k - len(inside), len(free))
+    supports = [tuple(sorted((*inside, *more))) for more in combinations(free, size)]
+    return {S: instance.loss(form.features[list(S)]) / form.problem.yy for S in supports}
+
+
+def proven_split(rng, A: np.ndarray) -> np.ndarray:
+    """A random t >= 0 with A - diag(t) proven positive semidefinite, the zero vector if need be."""
+    t = rng.random(len(A)) ** rng.integers(0, 4) * rng.random() + 1e-9
+    while not is_positive_semidefinite(A, t):
+        t = 0.5 * t
+        if t.max() < 1e-18:
+            return np.zeros(len(A))
+    return t

@@ -8,19 +8,40 @@ over a thread pool, so a result never depends on the number of threads.
 import math
 
 import numpy as np
-from numba import njit
+from numba import njit, uintp
 
 FREE, IN, OUT = 0, 1, 2
 UNIT_ROUNDOFF = 2.0**-53
+_SCAN_SAFETY = 64.0 * UNIT_ROUNDOFF
 
-# Sums may be reassociated (this is what makes loops SIMD); NaN and inf keep their meaning.
+# Sums may be reassociated (this is what makes loops SIMD); NaN and inf keep their meaning. The
+# loops index with unsigned integers: no test for negative indices stands in the way of SIMD, and
+# no slices are made, whose reference counts would cost more than a short row.
 _FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _add_multiple(out, a, x):
-    for j in range(out.shape[0]):
-        out[j] += a * x[j]
+def _add_row(out, a, X, i, size):
+    """out[:size] += a * X[i, :size]"""
+    i, size = uintp(i), uintp(size)
+    for j in range(size):
+        out[j] += a * X[i, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _add_upper_row(H, i, a, W, k):
+    """H[i, i:] += a * W[k, i:]"""
+    i, k, m = uintp(i), uintp(k), uintp(W.shape[1])
+    for j in range(i, m):
+        H[i, j] += a * W[k, j]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def _subtract_row(out, H, i, t, a):
+    """out[i, i:] = H[i, i:] - a * H[t, i:]"""
+    i, t, m = uintp(i), uintp(t), uintp(H.shape[1])
+    for j in range(i, m):
+        out[i, j] = H[i, j] - a * H[t, j]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -38,22 +59,49 @@ def _phi(u, t, lo, hi):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _sum_largest(values, r):
-    m = values.shape[0]
-    if r <= 0 or m == 0:
-        return 0.0
-    if r >= m:
-        return values.sum()
-    return np.partition(values, m - r)[m - r :].sum()
+def _largest_first(a, m, r):
+    """Reorder a[:m] so that its r largest entries come first (quickselect, in place)."""
+    low, high = 0, m - 1
+    while low < high and 0 < r < m:
+        x, y, z = a[low], a[(low + high) // 2], a[high]
+        pivot = max(min(x, y), min(max(x, y), z))
+        i, j = low, high
+        while i <= j:
+            while a[i] > pivot:
+                i += 1
+            while a[j] < pivot:
+                j -= 1
+            if i <= j:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+                j -= 1
+        if r - 1 <= j:
+            high = j
+        elif r - 1 >= i:
+            low = i
+        else:
+            break
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_largest(a, m, r):
+    """Sum of the r largest of a[:m]; reorders a."""
+    _largest_first(a, m, r)
+    total = 0.0
+    for j in range(min(m, r)):
+        total += a[j]
+    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _residual(A, c, t, g, u):
     """u = c - (A - diag t) g, touching only the rows where g is not zero."""
-    u[:] = c
-    for j in range(g.shape[0]):
+    p = c.shape[0]
+    for j in range(p):
+        u[j] = c[j]
+    for j in range(p):
         if g[j] != 0.0:
-            _add_multiple(u, -g[j], A[j])
+            _add_row(u, -g[j], A, j, p)
             u[j] += t[j] * g[j]
 
 
@@ -91,13 +139,15 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
             if state[j] == FREE:
                 phi[m] = _phi(u[j], t[j], lo[j], hi[j])
                 m += 1
-        level = 0.7 * math.sqrt(np.partition(phi, n_free - r)[n_free - r])
+        level = 0.7 * math.sqrt(_sum_largest(phi, n_free, r) / r)
 
     best = -np.inf
-    best_b = b.copy()
+    best_b = np.empty(p)
     best_level = level
     gathered = 0
     Q = np.empty((size, size))
+    v, x, tw, root = np.empty(p), np.empty(p), np.empty(p), np.empty(p)
+    local = np.empty(p)
     converged = False
     sweeps = 0
     work_done = 0.0
@@ -114,32 +164,30 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
             elif state[j] == FREE:
                 phi[m] = _phi(u[j], t[j], lo[j], hi[j])
                 m += 1
-        value = 1.0 - quadratic - forced - _sum_largest(phi, r)
-        if value > best:
+        value = 1.0 - quadratic - forced - _sum_largest(phi, m, r)
+        if value > best or best == -np.inf:
             best = value
-            best_b[:] = b
             best_level = level
+            for j in range(p):
+                best_b[j] = b[j]
         if value >= cutoff or sweeps >= max_sweeps:
             break
         # Features whose phi exceeds the level would leave zero: let them in.
         added = 0
         if r > 0:
-            m = 0
             for j in range(p):
-                if state[j] == FREE:
-                    if not listed[j] and phi[m] > level * level:
+                if state[j] == FREE and not listed[j]:
+                    if _phi(u[j], t[j], lo[j], hi[j]) > level * level:
                         work[size] = j
                         listed[j] = True
                         size += 1
                         added += 1
-                    m += 1
         if converged and added == 0:
             break
 
         if size > Q.shape[0]:
-            larger = np.empty((size + size // 4, size + size // 4))
-            larger[:gathered, :gathered] = Q[:gathered, :gathered]
-            Q = larger
+            Q = np.empty((size + size // 4, size + size // 4))
+            gathered = 0
         for i in range(size):
             row = A[work[i]]
             for k in range(gathered if i < gathered else 0, size):
@@ -149,9 +197,9 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
         gathered = size
         work_done += size * size
 
-        idx = work[:size]
-        v, x, tw, root = u[idx], b[idx], t[idx], np.sqrt(t[idx])
-        high, low = hi[idx], -lo[idx]
+        for i in range(size):
+            j = work[i]
+            v[i], x[i], tw[i], root[i] = u[j], b[j], t[j], math.sqrt(t[j])
         converged = False
         for sweep in range(max_sweeps):
             sweeps += 1
@@ -161,9 +209,9 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                 q = Q[i, i]
                 a = v[i] + q * x[i]
                 side = 1.0 if a > 0 else -1.0
-                reach = high[i] if a > 0 else low[i]
+                reach = hi[work[i]] if a > 0 else -lo[work[i]]
                 a = abs(a)
-                if level > 0.0 and state[idx[i]] == FREE:
+                if level > 0.0 and state[work[i]] == FREE:
                     if reach * root[i] >= level:
                         knee = level / root[i]
                         threshold = root[i] * level
@@ -187,7 +235,7 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                 step = new - x[i]
                 if step != 0.0:
                     x[i] = new
-                    _add_multiple(v, -step, Q[i, :size])
+                    _add_row(v, -step, Q, i, size)
             if level > 0.0:
                 ratio = total / r
                 level *= math.sqrt(min(max(ratio, 0.4), 2.5))
@@ -198,9 +246,8 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                 forced = 0.0
                 quadratic = 0.0
                 m = 0
-                local = np.empty(size)
                 for i in range(size):
-                    j = idx[i]
+                    j = work[i]
                     linear -= x[i] * (c[j] + v[i])
                     quadratic += x[i] * (c[j] - v[i])
                     f = _phi(v[i], tw[i], lo[j], hi[j])
@@ -211,19 +258,20 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                         local[m] = f
                         m += 1
                         if x[i] != 0.0:
-                            reach = high[i] if x[i] > 0 else low[i]
+                            reach = hi[j] if x[i] > 0 else -lo[j]
                             knee = min(level / root[i], reach)
                             z = min(1.0, abs(x[i]) / knee)
                             penalty += tw[i] * x[i] * x[i] / z * max(1.0, total / r)
                 primal = 1.0 + linear + penalty
-                dual = 1.0 - quadratic - forced - _sum_largest(local[:m], r)
+                dual = 1.0 - quadratic - forced - _sum_largest(local, m, r)
                 if primal - dual <= closeness * abs(cutoff - dual) + 1e-13:
                     converged = True
                     break
         for i in range(size):
-            b[idx[i]] = x[i]
+            b[work[i]] = x[i]
         _residual(A, c, t, b, u)
-    b[:] = best_b
+    for j in range(p):
+        b[j] = best_b[j]
     return best_level, work_done
 
 
@@ -262,16 +310,13 @@ def certify(A, c, t, lo, hi, state, r, g, eps, k, cutoff, fix, phi):
         elif state[j] == FREE:
             free_phi[n_free] = phi[j]
             n_free += 1
-    free_phi = free_phi[:n_free]
-    if r >= n_free:
-        last, next_ = 0.0, 0.0
-        largest = free_phi.sum()
-    else:
-        ranked = np.partition(free_phi, n_free - r - 1)
-        next_ = ranked[n_free - r - 1]
-        top = ranked[n_free - r :]
-        largest = top.sum()
-        last = top.min() if r > 0 else 0.0
+    largest = _sum_largest(free_phi, n_free, r)
+    last, next_ = np.inf, 0.0
+    for j in range(n_free):
+        if j < r:
+            last = min(last, free_phi[j])
+        else:
+            next_ = max(next_, free_phi[j])
     sums = forced + largest
     bound = 1.0 - quadratic - sums - err_q - 2.0 * eps - (k + 12) * UNIT_ROUNDOFF * (4.0 + sums)
     if not bound > -np.inf:
@@ -368,20 +413,22 @@ def fit_rows(A, c, lo, hi, supports, coefs, values):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
-def _count_pairs(row, pivot_row, factor, variance, moment, squares, v_i, m_i, needed):
-    """How many j make (i, j) gain more than `needed`, or leave it undecided (theory eq. 8).
+def _count_pairs(H, i, t, factor, variance, moment, needed):
+    """How many j > i make (i, j) gain more than `needed`, or leave it undecided (theory eq. 8).
 
-    Row i of the residual matrix is formed on the fly as row - factor * pivot_row. No division:
+    Row i of the residual matrix is formed on the fly as H[i] - factor * H[t]. No division:
     a counting loop becomes SIMD where a running maximum does not.
     """
-    safety = 64.0 * UNIT_ROUNDOFF
-    a = m_i * m_i - (needed - safety) * v_i
+    i, t, m = uintp(i), uintp(t), uintp(moment.shape[0])
+    v_i, m_i = variance[i], moment[i]
+    a = m_i * m_i - (needed - _SCAN_SAFETY) * v_i
     twice = 2.0 * m_i
-    smaller = v_i * (1.0 - safety)
+    smaller = v_i * (1.0 - _SCAN_SAFETY)
     hits = 0
-    for j in range(row.shape[0]):
-        g = row[j] - factor * pivot_row[j]
-        excess = a * variance[j] + g * (needed * g - twice * moment[j]) + squares[j] * v_i
+    for j in range(i + uintp(1), m):
+        g = H[i, j] - factor * H[t, j]
+        m_j = moment[j]
+        excess = a * variance[j] + g * (needed * g - twice * m_j) + m_j * m_j * v_i
         determinant = smaller * variance[j] - g * g
         hits += (excess > 0.0) | (determinant <= 0.0)
     return hits
@@ -413,15 +460,15 @@ def condition(A, c, inside, free, shift, H, d):
             else:
                 L[i, j] = s / L[j, j]
         s = c[inside[i]]
-        row = A[inside[i]]
+        row = W[i]
         for a in range(m):
-            W[i, a] = row[free[a]]
+            row[a] = A[inside[i], free[a]]
         for k in range(i):
             s -= L[i, k] * w[k]
-            _add_multiple(W[i], -L[i, k], W[k])
+            _add_row(row, -L[i, k], W, k, m)
         w[i] = s / L[i, i]
         for a in range(m):
-            W[i, a] /= L[i, i]
+            row[a] /= L[i, i]
         gain += w[i] * w[i]
     for a in range(m):
         d[a] = c[free[a]]
@@ -430,84 +477,117 @@ def condition(A, c, inside, free, shift, H, d):
             H[a, b] = row[free[b]]
         H[a, a] -= shift
     for i in range(f):
-        _add_multiple(d, -w[i], W[i])
+        _add_row(d, -w[i], W, i, m)
         for a in range(m):
-            _add_multiple(H[a, a:], -W[i, a], W[i, a:])
+            _add_upper_row(H, a, -W[i, a], W, i)
     return gain
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _eliminate(H, d, t, below, moments):
+    """Condition H (upper triangle) and d on feature t, for the features after it."""
+    m = d.shape[0]
+    for a in range(t + 1, m):
+        factor = H[t, a] / H[t, t]
+        _subtract_row(below, H, a, t, factor)
+        moments[a] = d[a] - factor * d[t]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _list_pairs(H, i, t, factor, variance, moment, needed, chosen, level, hits, count):
+    """The pairs that `_count_pairs` saw in one row, appended to hits; -1 when there is no room."""
+    for j in range(i + 1, moment.shape[0]):
+        g = H[i, j] - factor * H[t, j]
+        excess = (moment[i] * moment[i] - (needed - _SCAN_SAFETY) * variance[i]) * variance[j]
+        excess += g * (needed * g - 2.0 * moment[i] * moment[j])
+        excess += moment[j] * moment[j] * variance[i]
+        flat = variance[i] * (1.0 - _SCAN_SAFETY) * variance[j] - g * g <= 0.0
+        # Twice the safety: whatever the counting loop saw is listed here too.
+        if flat or excess > -_SCAN_SAFETY * variance[i] * variance[j]:
+            if count == hits.shape[0]:
+                return -1
+            _write(hits[count], chosen, level)
+            hits[count, level] = j
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write(row, chosen, length):
+    for i in range(row.shape[0]):
+        row[i] = chosen[i] if i < length else -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def scan(H, d, needed, r, start, stop, hits):
-    """List the sets of r <= 3 features, first one in [start, stop), that may gain more than needed.
+    """List the sets of r features, first one in [start, stop), that may gain more than needed.
 
     H's upper triangle and d are as from `condition`. A row of `hits` is a set of indices; one that
     ends in -1 is a beginning too nearly dependent to judge, standing for all its completions.
     Returns the number of rows, or -1 when `hits` is too short.
     """
     m = d.shape[0]
+    depth = max(r - 3, 0)  # levels eliminated one by one above the scan of the last three
+    Hs = np.empty((depth, m, m))
+    ds = np.empty((depth, m))
+    needs = np.empty(depth + 1)
+    needs[0] = needed
+    chosen = np.empty(r, np.int64)
+    chosen[0] = start - 1
+    variance, moment = np.empty(m), np.empty(m)
     count = 0
-    room = hits.shape[0]
-    variance = np.empty(m)
-    moment = np.empty(m)
-    squares = np.empty(m)
-    for t in range(start, stop):
-        if r == 3:
-            v_t, m_t = H[t, t], d[t]
-            if v_t <= 0.0:
-                if count == room:
+    level = 0
+    while level >= 0:
+        chosen[level] += 1
+        t = chosen[level]
+        if t >= (stop if level == 0 else m):
+            level -= 1
+            continue
+        G = H if level == 0 else Hs[level - 1]
+        c = d if level == 0 else ds[level - 1]
+        need = needs[level]
+        if G[t, t] <= 0.0 and r > 1:
+            if count == hits.shape[0]:
+                return -1
+            _write(hits[count], chosen, level + 1)
+            count += 1
+            continue
+        if level < depth:
+            _eliminate(G, c, t, Hs[level], ds[level])
+            needs[level + 1] = need - c[t] * c[t] / G[t, t]
+            level += 1
+            chosen[level] = t
+            continue
+        if r == 1:
+            if G[t, t] <= 0.0 or c[t] * c[t] > need * G[t, t]:
+                if count == hits.shape[0]:
                     return -1
-                hits[count, 0], hits[count, 1], hits[count, 2] = t, -1, -1
+                hits[count, 0] = t
                 count += 1
-                continue
-            rest = needed - m_t * m_t / v_t
-            for j in range(t + 1, m):
-                factor = H[t, j] / v_t
-                variance[j] = H[j, j] - factor * H[t, j]
-                moment[j] = d[j] - factor * m_t
-                squares[j] = moment[j] * moment[j]
-            first, last = t + 1, m
+            continue
+        if r == 2:
+            first, last, rest, pivot = t, t + 1, need, 1.0
         else:
-            v_t, rest = 1.0, needed
-            for j in range(t, m):
-                variance[j] = H[j, j]
-                moment[j] = d[j]
-                squares[j] = d[j] * d[j]
-            first, last = t, t + 1
+            first, last, rest, pivot = t + 1, m, need - c[t] * c[t] / G[t, t], G[t, t]
+        for j in range(t, m):
+            factor = G[t, j] / pivot if r > 2 else 0.0
+            variance[j] = G[j, j] - factor * G[t, j]
+            moment[j] = c[j] - factor * c[t]
         for i in range(first, last):
-            factor = H[t, i] / v_t if r == 3 else 0.0
-            if r == 1:
-                found = 1 if variance[i] <= 0.0 or squares[i] > rest * variance[i] else 0
-            elif variance[i] <= 0.0:
-                found = 1 if i + 1 < m else 0
-            else:
-                found = _count_pairs(
-                    H[i, i + 1 :], H[t, i + 1 :], factor, variance[i + 1 :], moment[i + 1 :],
-                    squares[i + 1 :], variance[i], moment[i], rest,
-                )  # fmt: skip
-            if found == 0:
-                continue
-            if r == 1 or variance[i] <= 0.0:
-                if count == room:
+            chosen[r - 2] = i
+            if variance[i] <= 0.0:
+                if count == hits.shape[0]:
                     return -1
-                hits[count, 0] = i if r < 3 else t
-                hits[count, 1] = -1 if r < 3 else i
-                hits[count, 2] = -1
+                _write(hits[count], chosen, r - 1)
                 count += 1
                 continue
-            safety = 64.0 * UNIT_ROUNDOFF
-            for j in range(i + 1, m):
-                g = H[i, j] - factor * H[t, j]
-                excess = (moment[i] * moment[i] - (rest - safety) * variance[i]) * variance[j]
-                excess += g * (rest * g - 2.0 * moment[i] * moment[j]) + squares[j] * variance[i]
-                flat = variance[i] * (1.0 - safety) * variance[j] - g * g <= 0.0
-                # Twice the safety: whatever the counting loop saw is listed here too.
-                if flat or excess > -safety * variance[i] * variance[j]:
-                    if count == room:
-                        return -1
-                    hits[count, 0] = i if r < 3 else t
-                    hits[count, 1] = j if r < 3 else i
-                    hits[count, 2] = -1 if r < 3 else j
-                    count += 1
+            factor = G[t, i] / pivot if r > 2 else 0.0
+            if _count_pairs(G, i, t, factor, variance, moment, rest) > 0:
+                count = _list_pairs(
+                    G, i, t, factor, variance, moment, rest, chosen, r - 1, hits, count
+                )
+                if count < 0:
+                    return -1
     return count
 
 

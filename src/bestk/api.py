@@ -188,7 +188,7 @@ def _run(problem, k, include, exclude, initial_support, settings, started) -> Re
                 status = tree.run()
         finally:
             progress.close()
-        bound, n_nodes, history = tree.global_bound(), tree.n_nodes, tree.history
+        bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
         certificate = tree.recorder.certificate(k, include, exclude)
         if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
             status = Status.OPTIMAL

@@ -19,13 +19,15 @@ from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
 MAX_HITS = 4096
-# Seconds per support and per multiply-add, for choosing between closing and branching. Constants,
+# Seconds per support, per row of pairs and per multiply-add, for choosing between closing and branching. Constants,
 # not measurements: the tree must not depend on the clock.
-_PER_SUPPORT = 1.0e-9
+_PER_SUPPORT = 0.8e-9
+_PER_ROW = 1.5e-8
 _PER_UPDATE = 0.5e-9
 _OVERHEAD = 5e-5
-# A piece of work between two looks at the clock.
+# Work between two looks at the clock: what is aimed at, and the most.
 _PIECE = 0.05
+_LONGEST_PIECE = 0.5
 # Residual norms below this (in units of the column) are rounding, even in the QR factor.
 _RANK_TOLERANCE = 1e-13
 
@@ -41,8 +43,8 @@ def closing_cost(n_free: int, n_inside: int, r: int) -> float:
     supports = comb(n_free, r)
     if supports > 1e18:
         return float("inf")
-    calls = comb(n_free, max(r - 3, 0))
-    return _OVERHEAD * calls + _PER_SUPPORT * supports + _PER_UPDATE * n_free**2 * (n_inside + 1)
+    scan = _PER_SUPPORT * supports + _PER_ROW * comb(n_free, r - 1)
+    return _OVERHEAD + scan + _PER_UPDATE * n_free**2 * (n_inside + 1)
 
 
 def hits(
@@ -92,39 +94,36 @@ def _hits_of_scan(H, d, needed, form, inside, free, r, value, workers, stop):
     return supports
 
 
-def _pieces(H, d, needed, r, workers, stop, prefix=()):
-    """Scan results piece by piece, as (indices fixed before, rows); eliminates down to r = 3."""
+def _pieces(H, d, needed, r, workers, stop):
+    """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
     m = len(d)
-    if r <= 3:
-        count = max(1, min(m, int(_PER_SUPPORT * comb(m, r) / _PIECE) + 1) * workers.n_threads)
-        if _PER_SUPPORT * comb(m, r) < 1e-4:
-            count = 1
-        edges = _balanced_edges(m, r, count)
-        spans = list(pairwise(edges))
+    if _PER_SUPPORT * comb(m - 1, r - 1) <= _LONGEST_PIECE:
+        seconds = _PER_SUPPORT * comb(m, r)
+        parts = 1 if seconds < 1e-4 else workers.n_threads * (int(seconds / _PIECE) + 1)
+        spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
         for group in range(0, len(spans), workers.n_threads):
             if stop():
                 raise LimitReached
             chunk = spans[group : group + workers.n_threads]
             for piece in workers.map(lambda span: _scan(H, d, needed, r, *span), chunk):
-                yield prefix, piece
+                yield (), piece
         return
     for t in range(m - r + 1):
         variance = H[t, t]
         if variance <= 0.0:
-            yield prefix, np.array([[t]])
+            yield (), np.array([[t]])
             continue
         row = H[t, t + 1 :]
         inner = H[t + 1 :, t + 1 :] - (row / variance)[:, None] * row
         moment = d[t + 1 :] - row * (d[t] / variance)
         rest = needed - d[t] ** 2 / variance
         for before, piece in _pieces(inner, moment, rest, r - 1, workers, stop):
-            shifted = tuple(t + 1 + i for i in before)
-            rows = None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
-            yield (*prefix, t, *shifted), rows
+            later = (t, *(t + 1 + i for i in before))
+            yield later, None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
 
 
 def _scan(H, d, needed, r, start, stop):
-    rows = np.empty((MAX_HITS, 3), dtype=np.int64)
+    rows = np.empty((MAX_HITS, r), dtype=np.int64)
     count = scan(H, d, needed, r, start, stop, rows)
     return None if count < 0 else rows[:count]
 

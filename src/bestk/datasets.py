@@ -7,8 +7,6 @@ from math import prod
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.integrate import solve_ivp
-from scipy.signal import savgol_filter
 
 __all__ = ["Dynamics", "Synthetic", "make_dynamics", "make_synthetic", "simulate"]
 
@@ -164,6 +162,8 @@ def make_dynamics(
     equations = EQUATIONS[system]
     if degree < max(len(monomial) for equation in equations for monomial in equation):
         raise ValueError(f"degree {degree} is too low to contain the terms of {system!r}")
+    from scipy.signal import savgol_filter  # slow to import, seldom needed
+
     smooth = savgol_filter(states, window_length=9, polyorder=3, axis=0)
     derivatives = np.gradient(smooth, dt, axis=0, edge_order=2)
     monomials = _monomials(states.shape[1], degree)
@@ -188,6 +188,8 @@ def simulate(
     t = np.arange(0.0, duration, dt)
     if len(t) < 2:
         raise ValueError(f"duration must cover at least two steps of dt = {dt}, got {duration}")
+    from scipy.integrate import solve_ivp  # slow to import, seldom needed
+
     solution = solve_ivp(
         _right_hand_side,
         (t[0], t[-1]),

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import lstsq
-from scipy.optimize import lsq_linear
 
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk.threads import blas_threads
@@ -242,6 +241,8 @@ class Problem:
         coef = lstsq(M, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0] / scale
         lo, hi = self.lower[support], self.upper[support]
         if (coef < lo).any() or (coef > hi).any():
+            from scipy.optimize import lsq_linear  # slow to import, seldom needed
+
             # The solver asks for lower < upper; a bound of zero width would have no say anyway.
             box = (lo * scale, np.maximum(hi * scale, lo * scale + 1e-300))
             coef = lsq_linear(M, rhs, bounds=box, method="bvls", tol=1e-14).x / scale

@@ -22,9 +22,9 @@ from bestk.threads import Workers
 # between bounding, closing and improving the split rest on these constants and on counts of work
 # done, never on the clock: the same input gives the same tree on every machine.
 _PER_MULTIPLY = 2e-10
-_PER_NODE = 2e-5
-_PER_SPLIT_STEP = 1e-10
-_ALWAYS_CLOSE = 1e-3
+_PER_NODE = 1e-4
+_PER_CUBE = 1e-10
+_ALWAYS_CLOSE = 2e-3
 
 
 class Tree:
@@ -51,6 +51,7 @@ class Tree:
         self.frontier = Frontier(settings.search)
         self.pending: list[Node] = []
         self.dropped = np.inf
+        self.proven = 0.0
         self.recorder = Recorder(settings.advanced.record)
         self.history: list[tuple[float, int, float, float]] = []
         self.n_nodes = 0
@@ -68,12 +69,21 @@ class Tree:
         value = self.incumbent.value
         return value - self.settings.gap_tol * max(value, PERFECT_FIT)
 
+    def _settle(self) -> None:
+        """Raise the proven bound: the minimum over open nodes, nodes in work, and nodes given up.
+
+        Called only between steps, when every part of the search space is in one of these.
+        """
+        waiting = min((node.bound for node in self.pending), default=np.inf)
+        open_bound = min(self.frontier.smallest_bound, waiting, self.dropped)
+        self.proven = max(self.proven, min(open_bound, self.incumbent.value))
+
     @property
     def lower_bound(self) -> float:
-        """Minimum over all open nodes, nodes in work, nodes given up, and the incumbent."""
-        waiting = min((node.bound for node in self.pending), default=np.inf)
-        bound = min(self.frontier.smallest_bound, waiting, self.dropped, self.incumbent.value)
-        return max(bound, 0.0)
+        """The proven bound in the problem's units; the objective itself where nothing is open."""
+        if self.proven >= self.incumbent.value:
+            return self.incumbent.objective
+        return self.proven * self.incumbent.problem.yy
 
     # The loop -----------------------------------------------------------------------------
 
@@ -90,14 +100,17 @@ class Tree:
                     self._admit(*self._bounded_children(nodes))
                 self.pending = []
                 self._report()
+            self._settle()
         except closure.LimitReached:
-            pass
+            self._settle()
         except KeyboardInterrupt:
+            # Nodes may be in the air: the bound proven at the last step is the one that holds.
             self.status = Status.INTERRUPTED
         return self.status or Status.OPTIMAL
 
     def _open_root(self) -> None:
         """Bound the root; drop excluded features and start again while that shrinks the problem."""
+        self.pending = [self._root_node()]
         allowed = np.ones(self.form.p, dtype=bool)
         self._improve(self.inside, allowed, self.settings.advanced.beam_width)
         self._report()
@@ -107,6 +120,7 @@ class Tree:
             if self._should_stop() or (self._worth_closing(root) and self._close([root])):
                 return
             self._use(uniform_split(self.form.A))
+            self.work += 2 * _PER_CUBE * self.form.p**3
             start = np.zeros((1, self.form.p))
             batch, phis = self._bound(root.state[None].copy(), start, np.zeros(1))
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
@@ -203,14 +217,13 @@ class Tree:
                 self.recorder.close(number, Reason.BOUND)
             else:
                 (closable if self._worth_closing(node) else open_nodes).append(node)
-        # From here on the parents are covered by the children: queued, closed, or pending.
-        self.pending = closable
         for node in open_nodes:
             self.frontier.push(node)
+        self.pending = closable
         if self.settings.advanced.branching == "relaxation":
             self._round(open_nodes)
         self._close(closable)
-        if self.settings.advanced.enumeration and self.frontier.cost <= 0.5 * self.work:
+        if self.settings.advanced.enumeration and self.frontier.cost <= self._patience():
             self.pending = self.frontier.pop(len(self.frontier))
             self._close(self.pending)
 
@@ -220,6 +233,14 @@ class Tree:
         n_free, n_inside = np.count_nonzero(state == FREE), np.count_nonzero(state == IN)
         cost = closure.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
         return Node(bound, number, state, index, value, level, cost)
+
+    def _patience(self) -> float:
+        """Model seconds that closing everything may cost: a multiple of the work done so far.
+
+        The weaker the root bound, the less a tree can hope for beside plain enumeration.
+        """
+        hope = max(self.root_bound, 0.0) / max(self.incumbent.value, PERFECT_FIT)
+        return 4.0 * self.work / max(hope, 1e-3)
 
     def _worth_closing(self, node: Node) -> bool:
         """Is trying all supports of the node likely cheaper than the subtree below it?"""
@@ -311,7 +332,7 @@ class Tree:
 
     def _tighten_split(self) -> None:
         """Once the tree has cost as much as a better diagonal would, invest in one."""
-        cost = 30 * (_PER_SPLIT_STEP * self.form.p**3 + 1e-3)
+        cost = 30 * (_PER_CUBE * self.form.p**3 + 1e-3)
         if self.split_is_optimised or self.work < cost:
             return
         state = np.zeros(self.form.p, dtype=np.int8)
@@ -355,18 +376,12 @@ class Tree:
             n_nodes=self.n_nodes,
             n_open=len(self.frontier) + len(self.pending),
             objective=self.incumbent.objective,
-            lower_bound=self.global_bound(),
+            lower_bound=self.lower_bound,
             yy=yy,
         )
 
-    def global_bound(self) -> float:
-        """The proven bound in the problem's units; the objective itself where nothing is open."""
-        bound = self.lower_bound
-        if bound >= self.incumbent.value:
-            return self.incumbent.objective
-        return bound * self.incumbent.problem.yy
-
     def _report(self) -> None:
+        self._settle()
         snapshot = self._snapshot()
         point = (snapshot.seconds, snapshot.n_nodes, snapshot.objective, snapshot.lower_bound)
         if not self.history or self.history[-1][2:] != point[2:]:

@@ -1,0 +1,377 @@
+"""Lower bounds: any dual vector proves something true, and the methods find good ones."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from bestk import Problem
+from bestk._kernels import FREE, IN, OUT, UNIT_ROUNDOFF, certify
+from bestk.bounds import Admm, Batch, Descent, Subgradient, bound_and_fix, make_method
+from bestk.relaxation import uniform_split
+from bestk.scaling import StandardForm
+from bestk.threads import Workers
+from instances import REGIMES, make_node, proven_split
+
+METHODS = ("descent", "admm", "fast", "subgradient")
+
+
+def h(form, t, state, r, g):
+    """The bound h(g), theory eq. 3, as the formula says it: no allowance for rounding."""
+    u = form.c - (form.A - np.diag(t)) @ g
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        v = np.clip(np.where(u == 0.0, 0.0, u / t), form.lo, form.hi)
+        phi = np.where(u == 0.0, 0.0, v * (2.0 * u - t * v))
+    phi[np.isnan(phi)] = np.inf
+    free = np.sort(phi[state == FREE])[::-1]
+    quadratic = g @ (form.A - np.diag(t)) @ g
+    return 1.0 - quadratic - phi[state == IN].sum() - free[:r].sum()
+
+
+def certified(form, t, state, r, g, k, *, cutoff=np.inf, fix=False, eps=None):
+    """(bound, states after fixing)."""
+    state, phi = state.copy(), np.empty(form.p)
+    eps = form.eps if eps is None else eps
+    bound, _ = certify(
+        form.A, form.c, t, form.lo, form.hi, state, r, g, eps, k, cutoff, fix, phi
+    )  # fmt: skip
+    return bound, state
+
+
+def random_dual(rng, case, t):
+    """Noise, a perturbed fit of the best support, or the ridge solution; some entries zero."""
+    p = case.form.p
+    kind = rng.integers(3)
+    if kind == 0 or not (t > 0).all():
+        g = rng.standard_normal(p) * 10.0 ** rng.integers(-3, 2)
+    elif kind == 1:
+        best = list(min(case.values, key=case.values.get))
+        g = np.zeros(p)
+        inner = case.form.A[np.ix_(best, best)]
+        g[best] = np.linalg.lstsq(inner, case.form.c[best], rcond=1e-12)[0]
+    else:
+        g = np.linalg.solve(case.form.A, case.form.c)
+    return g * (rng.random(p) < 0.8)
+
+
+def cases(first, count):
+    for seed in range(first, first + count):
+        case = make_node(seed)
+        if case is not None:
+            yield np.random.default_rng([seed, 3]), case
+
+
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_any_dual_gives_a_bound_below_the_optimum_of_its_node(first):
+    for rng, case in cases(first, 100):
+        t = proven_split(rng, case.form.A)
+        for _ in range(3):
+            g = random_dual(rng, case, t)
+            bound, _ = certified(case.form, t, case.state, case.r, g, case.k)
+            assert bound <= case.optimum + case.slack
+
+
+@pytest.mark.parametrize("first", range(0, 400, 100))
+def test_certified_bound_is_the_formula_less_a_small_allowance(first):
+    for rng, case in cases(first, 100):
+        t = proven_split(rng, case.form.A)
+        g = random_dual(rng, case, t)
+        plain = h(case.form, t, case.state, case.r, g)
+        bound, _ = certified(case.form, t, case.state, case.r, g, case.k, eps=0.0)
+        if not np.isfinite(plain):
+            assert bound == -np.inf
+            continue
+        size = 1.0 + np.abs(g).sum()
+        steep = size / t[t > 0].min(initial=1.0)  # how fast phi grows with an error in u
+        boxes = np.where(np.isfinite(case.form.hi - case.form.lo), case.form.hi - case.form.lo, 0)
+        steep += boxes.sum()
+        assert bound <= plain + 1e-14 * size**2
+        assert bound >= plain - 1e-13 * size * steep - 1e-12 * abs(plain)
+
+
+def random_form(rng, exponent, n=4, p=3, limit=np.inf):
+    """Few rows, so that exact arithmetic is cheap; the first two columns differ by 10^-exponent."""
+    X = rng.standard_normal((n, p)) * 10.0 ** rng.integers(-6, 7, p)
+    X[:, 1] = X[:, 0] * (1.0 + 10.0**-exponent * rng.standard_normal(n))
+    y = rng.standard_normal(n)
+    if rng.random() < 0.5:
+        y += (X[:, 1] / X[:, 0] - 1.0) * 10.0**exponent
+    problem = Problem.from_data(X, y, alpha=float(rng.choice([0.0, 1e-3])))
+    form = StandardForm.of(problem, np.arange(p))
+    if np.isfinite(limit):
+        problem = Problem.from_data(X, y, bounds=(-limit * form.unit, limit * form.unit))
+        form = StandardForm.of(problem, np.arange(p))
+    return X, y, form
+
+
+def exact_objective(X, y, alpha, coef):
+    """f(b) / y'y in rational arithmetic: the floats X, y, b are taken as the exact numbers."""
+    X = [[Fraction(float(x)) for x in row] for row in X]
+    y = [Fraction(float(v)) for v in y]
+    coef = [Fraction(float(b)) for b in coef]
+    residual = [v - sum(x * b for x, b in zip(row, coef, strict=True)) for row, v in zip(X, y)]
+    value = sum(e * e for e in residual) + Fraction(alpha) * sum(b * b for b in coef)
+    return value / sum(v * v for v in y)
+
+
+def exact_fit(X, y, alpha, support):
+    """min f / y'y on a support by rational Gaussian elimination (columns must be independent)."""
+    X = [[Fraction(float(row[j])) for j in support] for row in X]
+    y = [Fraction(float(v)) for v in y]
+    size = len(support)
+    M = [[sum(row[i] * row[j] for row in X) for j in range(size)] for i in range(size)]
+    for i in range(size):
+        M[i][i] += Fraction(alpha)
+        M[i].append(sum(row[i] * v for row, v in zip(X, y, strict=True)))
+    moments = [row[-1] for row in M]
+    for i in range(size):
+        M[i] = [entry / M[i][i] for entry in M[i]]
+        for k in range(size):
+            if k != i:
+                M[k] = [a - M[k][i] * b for a, b in zip(M[k], M[i], strict=True)]
+    yy = sum(v * v for v in y)
+    return 1 - sum(row[-1] * m for row, m in zip(M, moments, strict=True)) / yy
+
+
+@pytest.mark.parametrize("exponent", [0, 2, 4, 6, 7])
+@pytest.mark.parametrize("seed", range(8))
+def test_bound_holds_in_exact_arithmetic(seed, exponent):
+    """No tolerance at all: bound <= the optimum of the data as rational numbers."""
+    rng = np.random.default_rng([seed, exponent])
+    X, y, form = random_form(rng, exponent)
+    k = 2
+    optimum = min(exact_fit(X, y, form.problem.alpha, S) for S in combinations(range(3), k))
+    t = uniform_split(form.A).t
+    state = np.zeros(3, dtype=np.int8)
+    for scale in (1.0, 0.99, 0.5):
+        for S in combinations(range(3), k):
+            g = np.zeros(3)
+            inner = form.A[np.ix_(S, S)]
+            g[list(S)] = scale * np.linalg.lstsq(inner, form.c[list(S)], rcond=1e-15)[0]
+            bound, _ = certified(form, scale * t, state, k, g, k)
+            assert not np.isfinite(bound) or Fraction(bound) <= optimum
+
+
+@pytest.mark.parametrize("exponent", [6, 7, 8])
+@pytest.mark.parametrize("seed", range(8))
+def test_bound_with_wide_boxes_holds_in_exact_arithmetic(seed, exponent):
+    """Coefficients of size 1e7 inside finite boxes: errors of the Gram matrix are magnified."""
+    rng = np.random.default_rng([seed, exponent])
+    limit = 3.0 * 10.0**exponent
+    X, y, form = random_form(rng, exponent, limit=limit)
+    state = np.zeros(3, dtype=np.int8)
+    best, coef = np.inf, np.zeros(3)
+    for S in combinations(range(3), 2):
+        b, _ = form.problem.fit(np.array(S))
+        full = np.zeros(3)
+        full[list(S)] = b
+        value = exact_objective(X, y, form.problem.alpha, full)
+        if value < best:
+            best, coef = value, full
+    g = coef / form.unit
+    for t in (uniform_split(form.A).t, np.zeros(3)):
+        bound, _ = certified(form, t, state, 2, g, 2)
+        assert not np.isfinite(bound) or Fraction(bound) <= best
+
+
+def test_error_of_the_data_is_paid_for_inside_boxes():
+    """A is known up to eps: the bound must hold for every matrix that close, here A_true."""
+    eps, limit = 1e-12, np.full(2, 1e6)
+    s = np.sqrt(0.2 * eps)
+    c = np.array([s, -s])
+    A = np.array([[1.0, 1.0 - 2 * eps], [1.0 - 2 * eps, 1.0]])
+    A_true = np.array([[1.0, 1.0 - eps], [1.0 - eps, 1.0]])
+    b = np.array([s, -s]) / eps
+    possible = 1.0 - 2 * c @ b + b @ A_true @ b
+    bound, _ = certify(
+        A, c, np.zeros(2), -limit, limit, np.zeros(2, dtype=np.int8), 2, 0.5 * b,
+        1.1 * eps, 2, np.inf, False, np.empty(2),
+    )  # fmt: skip
+    assert (np.abs(b) < limit).all()
+    assert bound <= possible
+
+
+def certify_all(case, name, t_split, cutoff=np.inf):
+    batch = Batch(
+        states=case.state[None].copy(),
+        duals=np.zeros((1, case.form.p)),
+        levels=np.zeros(1),
+        bounds=np.full(1, -np.inf),
+        work=np.zeros(1),
+    )
+    with Workers(1) as workers:
+        method = make_method(name, case.form, t_split, workers)
+        bound_and_fix(method, case.form, t_split, batch, case.k, cutoff, False, workers)
+    return batch
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_every_method_stays_below_the_optimum_of_the_node(name, first):
+    for rng, case in cases(first, 100):
+        cutoff = rng.choice([case.optimum + 1.0, case.optimum + 0.1, 0.9 * case.optimum])
+        batch = certify_all(case, name, uniform_split(case.form.A), cutoff)
+        assert batch.bounds[0] <= case.optimum + case.slack
+        assert (batch.states[0] == case.state).all()
+
+
+def well_posed(count, boxed):
+    """Nodes whose relaxation is not trivial."""
+    found = []
+    seed = 0
+    while len(found) < count:
+        case = make_node(seed, "plain")
+        seed += 1
+        if case is None or case.form.is_boxed != boxed:
+            continue
+        if 0 < case.r < np.count_nonzero(case.state == FREE):
+            found.append(case)
+    return found
+
+
+def relaxation_value(case, t):
+    """min 1 - 2 c'b + b'Q b + sum t b^2 / z,  lo z <= b <= hi z,  sum z <= r over FREE (eq. 7).
+
+    By a general solver, so only good to about 1e-6, and only from above.
+    """
+    form, kept = case.form, np.flatnonzero(case.state != OUT)
+    m, free = len(kept), case.state[kept] == FREE
+    Q, c, t = (form.A - np.diag(t))[np.ix_(kept, kept)], form.c[kept], t[kept]
+    lo, hi = np.maximum(form.lo[kept], -1e3), np.minimum(form.hi[kept], 1e3)
+    z0 = np.where(free, 0.99 * min(1.0, case.r / free.sum()), 1.0)
+
+    def value(x):
+        b, z = x[:m], x[m:]
+        return 1.0 - 2 * c @ b + b @ Q @ b + np.sum(t * b**2 / z)
+
+    def slope(x):
+        b, z = x[:m], x[m:]
+        return np.concatenate([-2 * c + 2 * Q @ b + 2 * t * b / z, -t * b**2 / z**2])
+
+    eye = np.eye(m)
+    rows = np.vstack([
+        np.hstack([eye, -np.diag(lo)]),
+        np.hstack([-eye, np.diag(hi)]),
+        -np.concatenate([np.zeros(m), free])[None],
+    ])  # fmt: skip
+    least = np.append(np.zeros(2 * m), -case.r)
+    solution = minimize(
+        value, np.concatenate([np.zeros(m), z0]), jac=slope, method="SLSQP",
+        bounds=[(None, None)] * m + [(1e-9 if f else 1.0, 1.0) for f in free],
+        constraints={"type": "ineq", "fun": lambda x: rows @ x - least, "jac": lambda x: rows},
+        options={"maxiter": 2000, "ftol": 1e-13},
+    )  # fmt: skip
+    return solution.fun
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_long_admm_reaches_the_value_of_the_relaxation(boxed, monkeypatch):
+    monkeypatch.setattr(Admm, "iterations", 3000)
+    for case in well_posed(15, boxed):
+        split = uniform_split(case.form.A)
+        bound = certify_all(case, "admm", split, case.optimum + 1.0).bounds[0]
+        assert bound == pytest.approx(relaxation_value(case, split.t), abs=1e-4)
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_long_descent_agrees_with_long_admm(boxed, monkeypatch):
+    monkeypatch.setattr(Admm, "iterations", 3000)
+    monkeypatch.setattr(Descent, "closeness", 1e-4)
+    monkeypatch.setattr(Descent, "sweeps", 5000)
+    for case in well_posed(25, boxed):
+        split = uniform_split(case.form.A)
+        descent, admm = (
+            certify_all(case, name, split, case.optimum + 1.0).bounds[0]
+            for name in ("descent", "admm")
+        )
+        assert descent == pytest.approx(admm, rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_subgradient_improves_the_fast_bound_towards_admm(boxed, monkeypatch):
+    monkeypatch.setattr(Admm, "iterations", 3000)
+    monkeypatch.setattr(Subgradient, "iterations", 3000)
+    for case in well_posed(8, boxed):
+        split = uniform_split(case.form.A)
+        admm, fast, subgradient = (
+            certify_all(case, name, split, case.optimum).bounds[0]
+            for name in ("admm", "fast", "subgradient")
+        )
+        assert fast - 1e-12 <= subgradient <= admm + 1e-6
+        assert admm - subgradient <= 0.5 * (admm - fast) + 1e-3
+
+
+def test_fast_bound_is_the_papers_formula():
+    """Ridge loss plus t times the sum of the p - k smallest squared ridge coefficients."""
+    for case in well_posed(30, boxed=False):
+        case.state[:] = FREE
+        form, split = case.form, uniform_split(case.form.A)
+        g = np.linalg.solve(form.A, form.c)
+        smallest = np.sort(g**2)[: form.p - case.k]
+        formula = 1.0 - form.c @ g + split.t[0] * smallest.sum()
+        bound = certify_all(case, "fast", split).bounds[0]
+        assert bound == pytest.approx(formula, abs=1e-10)
+
+
+def test_fast_bound_of_a_node_restricts_the_formula_to_its_features():
+    """OUT features leave the ridge problem; IN features leave the sum (the paper's appendix)."""
+    for case in well_posed(30, boxed=False):
+        form, split = case.form, uniform_split(case.form.A)
+        kept = np.flatnonzero(case.state != OUT)
+        g = np.linalg.solve(form.A[np.ix_(kept, kept)], form.c[kept])
+        free = np.sort(g[case.state[kept] == FREE] ** 2)
+        formula = 1.0 - form.c[kept] @ g + split.t[0] * free[: len(free) - case.r].sum()
+        bound = certify_all(case, "fast", split).bounds[0]
+        assert bound == pytest.approx(formula, abs=1e-10)
+
+
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_fixing_keeps_every_support_below_the_cutoff(first):
+    fixed = 0
+    for rng, case in cases(first, 100):
+        form = case.form
+        t = uniform_split(form.A).t if rng.random() < 0.7 else proven_split(rng, form.A)
+        spread = np.ptp(list(case.values.values()))
+        cutoff = case.optimum + rng.choice([1e-9, 1e-3, 0.3]) * spread + case.slack
+        g = random_dual(rng, case, t)
+        _, state = certified(form, t, case.state, case.r, g, case.k, cutoff=cutoff, fix=True)
+        fixed += np.count_nonzero(state != case.state)
+        inside, outside = set(np.flatnonzero(state == IN)), set(np.flatnonzero(state == OUT))
+        for support, value in case.values.items():
+            if value < cutoff - case.slack:
+                assert inside <= set(support)
+                assert not outside & set(support)
+    assert fixed > 0
+
+
+def test_nothing_is_fixed_unless_asked():
+    for rng, case in cases(0, 40):
+        t = uniform_split(case.form.A).t
+        g = random_dual(rng, case, t)
+        _, state = certified(case.form, t, case.state, case.r, g, case.k, cutoff=case.optimum)
+        assert (state == case.state).all()
+
+
+@pytest.mark.parametrize("regime", [name for name in REGIMES if name != "zero_y"])
+def test_useless_split_gives_no_more_than_it_can(regime):
+    """t = 0 is all that singular matrices allow: only boxes can then give a finite bound."""
+    for case in filter(None, (make_node(seed, regime) for seed in range(20))):
+        t, g = np.zeros(case.form.p), np.zeros(case.form.p)
+        bound, _ = certified(case.form, t, case.state, case.r, g, case.k)
+        assert bound <= case.optimum + case.slack
+        if not case.form.is_boxed and case.r > 0 and (case.state == FREE).any():
+            assert bound == -np.inf
+
+
+def test_allowance_is_small_on_ordinary_data():
+    """The proof costs little: within 1e-12 of the formula on well-scaled problems."""
+    for case in well_posed(30, boxed=False):
+        split = uniform_split(case.form.A)
+        if split.t[0] < 1e-2:
+            continue
+        batch = certify_all(case, "descent", split)
+        plain = h(case.form, split.t, case.state, case.r, batch.duals[0])
+        assert plain - 1e-11 <= batch.bounds[0] <= plain
+        assert UNIT_ROUNDOFF <= plain - batch.bounds[0]
