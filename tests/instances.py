@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from bestk import Problem
+from bestk import Problem, Result, solve
 from bestk._kernels import FREE, IN, OUT
 from bestk.relaxation import is_positive_semidefinite
 from bestk.scaling import StandardForm
@@ -41,6 +41,11 @@ class Instance:
     y: np.ndarray
     k: int
     options: dict = field(default_factory=dict)
+
+    def solve(self, **settings) -> Result:
+        """`bestk.solve` on one thread, with the options of the instance."""
+        settings = {"n_threads": 1, **settings}
+        return solve(self.X, self.y, self.k, **self.options, **settings)
 
     def brute_force(self) -> float:
         """The optimum by fitting every support of at most k features on the data."""
@@ -129,7 +134,7 @@ def _twist(rng, regime, X, y):
     elif regime == "constant_column":
         X[:, a] = 7.0
     elif regime == "collinear" and p > 2:
-        X[:, a] = X[:, b] + X[:, [j for j in range(p) if j not in (a, b)][0]]
+        X[:, a] = X[:, b] + X[:, next(j for j in range(p) if j not in (a, b))]
     elif regime == "near_collinear":
         X[:, a] = X[:, b] + 10.0 ** -rng.integers(3, 8) * rng.standard_normal(n)
         y = y + (X[:, a] - X[:, b]) / max(np.abs(X[:, a] - X[:, b]).max(), 1e-300)

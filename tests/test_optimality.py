@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from instances import REGIMES, batched_optimum, make, make_medium, tolerance
 
 import bestk
 from bestk import Advanced, Status
 from bestk.result import PERFECT_FIT
-from instances import REGIMES, batched_optimum, make, make_medium, tolerance
 
 SEEDS = 3000
 CHUNK = 50
@@ -87,7 +87,7 @@ def check_result(instance, result, gap_tol, optimum=None):
 def test_bound_optimum_incumbent_are_in_order(first):
     for seed in range(first, first + CHUNK):
         instance, config = make(seed), configuration(seed)
-        result = bestk.solve(instance.X, instance.y, instance.k, **instance.options, **config)
+        result = instance.solve(**config)
         try:
             check_result(instance, result, config["gap_tol"])
         except AssertionError as error:
@@ -100,10 +100,7 @@ def test_bound_optimum_incumbent_are_in_order(first):
 def test_every_bound_method_proves_every_regime(regime, bound):
     for seed in range(6):
         instance = make(seed + 10_000, regime)
-        result = bestk.solve(
-            instance.X, instance.y, instance.k, **instance.options,
-            bound=bound, n_threads=1, advanced=Advanced(enumeration=False),
-        )  # fmt: skip
+        result = instance.solve(bound=bound, advanced=Advanced(enumeration=False))
         assert result.status is Status.OPTIMAL
         check_result(instance, result, 1e-4)
 
@@ -112,10 +109,7 @@ def test_every_bound_method_proves_every_regime(regime, bound):
 @pytest.mark.parametrize("switches", ["default", "no enumeration", "no fixing", "paper"])
 def test_trees_of_many_nodes_find_the_optimum(seed, switches):
     instance = make_medium(seed)
-    result = bestk.solve(
-        instance.X, instance.y, instance.k, **instance.options, n_threads=1,
-        search=SEARCHES[seed % 3], advanced=SWITCHES[switches],
-    )  # fmt: skip
+    result = instance.solve(search=SEARCHES[seed % 3], advanced=SWITCHES[switches])
     assert result.status is Status.OPTIMAL
     check_result(instance, result, 1e-4, batched_optimum(instance))
 
@@ -125,10 +119,8 @@ def test_trees_of_many_nodes_find_the_optimum(seed, switches):
 def test_gap_tol_is_kept_by_every_search_order(search, gap_tol):
     for seed in range(100, 104):
         instance = make_medium(seed)
-        result = bestk.solve(
-            instance.X, instance.y, instance.k, **instance.options, n_threads=1,
-            search=search, gap_tol=gap_tol, advanced=Advanced(enumeration=False),
-        )  # fmt: skip
+        switches = Advanced(enumeration=False)
+        result = instance.solve(search=search, gap_tol=gap_tol, advanced=switches)
         assert result.status is Status.OPTIMAL
         check_result(instance, result, gap_tol, batched_optimum(instance))
 
@@ -141,12 +133,10 @@ def fingerprint(result):
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize("enumeration", [True, False])
 def test_result_does_not_depend_on_threads_or_repetition(bound, enumeration):
-    for instance in (make_medium(3), make_medium(5), make(18), make(37)):
+    switches = Advanced(enumeration=enumeration)
+    for instance in (make_medium(3), make_medium(8), make(18), make(37)):
         runs = [
-            bestk.solve(
-                instance.X, instance.y, instance.k, **instance.options,
-                bound=bound, n_threads=threads, advanced=Advanced(enumeration=enumeration),
-            )  # fmt: skip
+            instance.solve(bound=bound, n_threads=threads, advanced=switches)
             for threads in (1, 2, 2, 1)
         ]
         assert len({repr(fingerprint(run)) for run in runs}) == 1
@@ -157,7 +147,7 @@ def test_included_features_are_in_the_support(regime):
     for seed in range(40):
         instance = make(seed, regime)
         include = instance.options.get("include", [])
-        result = bestk.solve(instance.X, instance.y, instance.k, **instance.options, n_threads=1)
+        result = instance.solve()
         assert set(include) <= set(result.support.tolist())
 
 

@@ -69,13 +69,16 @@ def _best_children(supports, gain, variance, moment, mask, width):
 
 
 def _distinct_best(supports, score, width):
+    """(parent, feature) of the `width` best distinct supports; score is (parents, features)."""
     # A support is reached from at most t + 1 parents, so this many contain `width` distinct ones.
     many = min(score.size, width * (supports.shape[1] + 1))
     flat = np.argpartition(-score.ravel(), many - 1)[:many]
     flat = flat[np.lexsort((flat, -score.ravel()[flat]))]
     parents, chosen = np.divmod(flat[np.isfinite(score.ravel()[flat])], score.shape[1])
-    keys = np.sort(np.column_stack([supports[parents], chosen]), axis=1)
-    _, first = np.unique(keys, axis=0, return_index=True)
+    # Sums of random numbers tell sets apart; a collision would cost one candidate, no more.
+    tags = np.random.default_rng(0).integers(2**63, size=score.shape[1], dtype=np.uint64)
+    keys = tags[supports].sum(axis=1, dtype=np.uint64)[parents] + tags[chosen]
+    _, first = np.unique(keys, return_index=True)
     best = np.sort(first)[:width]
     return parents[best], chosen[best]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import lapack, lstsq
 
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk.threads import blas_threads
@@ -23,6 +23,8 @@ _BLOCK_BYTES = 2**26
 # Column norms outside this range would over- or underflow when squared.
 _SAFE_SQUARES = (1e-200, 1e200)
 _RANK_TOLERANCE = 1e-14
+# Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
+_WELL_CONDITIONED = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -236,16 +238,15 @@ class Problem:
         M, rhs = self.columns(support)
         norms = np.linalg.norm(M, axis=0)
         norms[norms == 0.0] = 1.0
-        M = M / norms
         scale = norms / self.units[support]
-        coef = lstsq(M, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0] / scale
+        coef = _least_squares(M, norms, rhs) / scale
         lo, hi = self.lower[support], self.upper[support]
         if (coef < lo).any() or (coef > hi).any():
             from scipy.optimize import lsq_linear  # slow to import, seldom needed
 
             # The solver asks for lower < upper; a bound of zero width would have no say anyway.
             box = (lo * scale, np.maximum(hi * scale, lo * scale + 1e-300))
-            coef = lsq_linear(M, rhs, bounds=box, method="bvls", tol=1e-14).x / scale
+            coef = lsq_linear(M / norms, rhs, bounds=box, method="bvls", tol=1e-14).x / scale
             coef = np.clip(coef, lo, hi)
         return coef, self._loss(support, coef)
 
@@ -280,6 +281,18 @@ class Problem:
         G = self.gram[np.ix_(support, support)]
         loss = self.yy - 2.0 * self.moment[support] @ coef + coef @ G @ coef
         return max(float(loss), 0.0) + penalty
+
+
+def _least_squares(M, norms, rhs):
+    """argmin ||rhs - (M / norms) b||: normal equations with refinement, or QR if they are poor."""
+    G = (M.T @ M) / np.outer(norms, norms)
+    factor, failed = lapack.dpotrf(G, lower=1)
+    if failed or factor.diagonal().min() < _WELL_CONDITIONED:
+        return lstsq(M / norms, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0]
+    b = np.zeros(M.shape[1])
+    for _ in range(3):  # each step gains at least as many digits as the first one has
+        b += lapack.dpotrs(factor, (M.T @ (rhs - M @ (b / norms))) / norms, lower=1)[0]
+    return b
 
 
 def _blocks(X, y, weight, units):

@@ -93,7 +93,8 @@ def optimised_split(
     k: int,
     cutoff: float,
     stop: Callable[[], bool],
-    steps: int = 30,
+    steps: int = 20,
+    shrink: float = 0.8,
 ) -> Split:
     """A better diagonal for one node: barrier ascent on  bound(t) + mu logdet(A - diag t).
 
@@ -102,57 +103,57 @@ def optimised_split(
     """
     if not split.is_useful:
         return split
-    p, r = form.p, k - np.count_nonzero(state == IN)
-    b, level = np.zeros(p), 0.0
-    best, best_t = -np.inf, split.t
-    t, mu = 0.9 * split.t, None
-    phi = np.empty(p)
+    r = k - np.count_nonzero(state == IN)
+    b, level, mu = np.zeros(form.p), 0.0, 0.0
+    t = 0.9 * split.t
+    factor = _factor(form.A, t)
+    tried = [(_value(form, split.t, state, r, k, np.zeros(form.p), 0.0, cutoff)[0], split.t)]
     for _ in range(steps):
-        level, _ = descend(
-            form.A, form.c, t, form.lo, form.hi, state, r, b, level, cutoff, 0.02, 400
-        )
-        value, _ = certify(
-            form.A, form.c, t, form.lo, form.hi, state, r, b, form.eps, k, np.inf, False, phi
-        )
-        if value > best:
-            best, best_t = value, t
-        if stop() or level <= 0.0:
+        value, level = _value(form, t, state, r, k, b, level, cutoff)
+        tried.append((value, t))
+        if stop() or level <= 0.0 or factor is None:
             break
         reach = np.where(b > 0, form.hi, -form.lo)
         z = np.clip(np.abs(b) / np.minimum(level / np.sqrt(t), reach), 1e-12, 1.0)
         gradient = np.where(state == FREE, b * b * (1.0 / z - 1.0), 0.0)
-        inverse = _inverse(form.A, t)
-        if inverse is None:
-            break
+        inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
         barrier = inverse.diagonal()
-        mu = 0.85 * (gradient.sum() / barrier.sum() if mu is None else mu)
+        mu = shrink * (mu or gradient.sum() / barrier.sum())
         if mu <= 0.0:
             break
-        step = (gradient - mu * barrier) / (mu * np.einsum("ij,ij->i", inverse, inverse))
-        t = _feasible_step(form.A, t, step)
-    return Split(t=best_t)
+        # Only the lower triangle is there: rows and columns together give whole rows.
+        squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
+        step = (gradient - mu * barrier) / (mu * (squares - barrier**2))
+        t, factor = _feasible_step(form.A, t, step)
+    for _, t in sorted(tried, key=lambda pair: -pair[0]):
+        t = t * (1 - 1e-6)
+        if is_positive_semidefinite(form.A, t):
+            return Split(t=t)
+    return split
 
 
-def _inverse(A, t):
+def _value(form, t, state, r, k, b, level, cutoff):
+    """(bound, level) of the relaxation with split t; b is the warm start and the solution."""
+    level, _ = descend(form.A, form.c, t, form.lo, form.hi, state, r, b, level, cutoff, 0.02, 400)
+    phi = np.empty(form.p)
+    data = form.A, form.c, t, form.lo, form.hi, state, r, b, form.eps, k, np.inf, False, phi
+    return certify(*data)[0], level
+
+
+def _factor(A, t):
     Q = np.array(A, order="F")
     Q[np.diag_indices(len(A))] -= t
-    factor, info = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)
-    if info != 0:
-        return None
-    inverse, info = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    if info != 0:
-        return None
-    lower = np.tril(inverse, -1)
-    inverse += lower.T - np.triu(inverse, 1)
-    return inverse
+    factor, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)
+    return None if failed else factor
 
 
 def _feasible_step(A, t, step):
+    """(t + step, Cholesky factor), the step halved until the factorisation succeeds."""
     floor = 1e-6 * t.mean()
-    while True:
+    for _ in range(30):
         candidate = np.maximum(t + step, floor)
-        if is_positive_semidefinite(A, candidate):
-            return candidate
+        factor = _factor(A, candidate)
+        if factor is not None:
+            return candidate, factor
         step = 0.5 * step
-        if np.abs(step).max() <= 1e-9 * t.max():
-            return t
+    return t, None

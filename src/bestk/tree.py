@@ -23,8 +23,10 @@ from bestk.threads import Workers
 # done, never on the clock: the same input gives the same tree on every machine.
 _PER_MULTIPLY = 2e-10
 _PER_NODE = 1e-4
-_PER_CUBE = 1e-10
-_ALWAYS_CLOSE = 2e-3
+_PER_CUBE = 3e-11
+# A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
+_CLOSE_BELOW = 5
+_CLOSE_ALWAYS = 5e-4
 
 
 class Tree:
@@ -56,7 +58,8 @@ class Tree:
         self.history: list[tuple[float, int, float, float]] = []
         self.n_nodes = 0
         self.n_bounded = 0
-        self.work = 0.0
+        self.bounding = 0.0
+        self.preparing = 0.0
         self.root_bound = 0.0
         self.status: Status | None = None
         self.rounded: set[bytes] = set()
@@ -120,7 +123,7 @@ class Tree:
             if self._should_stop() or (self._worth_closing(root) and self._close([root])):
                 return
             self._use(uniform_split(self.form.A))
-            self.work += 2 * _PER_CUBE * self.form.p**3
+            self.preparing += 2 * _PER_CUBE * self.form.p**3
             start = np.zeros((1, self.form.p))
             batch, phis = self._bound(root.state[None].copy(), start, np.zeros(1))
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
@@ -192,7 +195,7 @@ class Tree:
         )  # fmt: skip
         self.n_nodes += len(states)
         self.n_bounded += len(states)
-        self.work += _PER_MULTIPLY * float(batch.work.sum()) + _PER_NODE * len(states)
+        self.bounding += _PER_MULTIPLY * float(batch.work.sum()) + _PER_NODE * len(states)
         return batch, phis
 
     def _admit(self, batch: Batch, phis, parents, decisions, before) -> None:
@@ -240,7 +243,7 @@ class Tree:
         The weaker the root bound, the less a tree can hope for beside plain enumeration.
         """
         hope = max(self.root_bound, 0.0) / max(self.incumbent.value, PERFECT_FIT)
-        return 4.0 * self.work / max(hope, 1e-3)
+        return (self.bounding + self.preparing) / max(hope, 0.02)
 
     def _worth_closing(self, node: Node) -> bool:
         """Is trying all supports of the node likely cheaper than the subtree below it?"""
@@ -249,8 +252,8 @@ class Tree:
             return True
         if not self.settings.advanced.enumeration:
             return False
-        per_bound = self.work / max(self.n_bounded, 1)
-        return node.cost <= max(10 * per_bound, 0.02 * self.work, _ALWAYS_CLOSE)
+        per_bound = self.bounding / max(self.n_bounded, 1)
+        return node.cost <= max(_CLOSE_BELOW * per_bound, _CLOSE_ALWAYS)
 
     def _close(self, nodes: list[Node]) -> bool:
         """Enumerate nodes; those with too many near-optimal supports go to the queue instead."""
@@ -293,10 +296,10 @@ class Tree:
 
     def _improve(self, inside: np.ndarray, allowed: np.ndarray, width: int) -> None:
         """Beam search and swaps from a set of features; exact fits decide."""
-        for support in beam_supports(self.form, inside, self.k, width=width, allowed=allowed)[:3]:
-            self.incumbent.offer(self.form.features[support])
-            better = improve_by_swaps(self.form, support, inside, allowed)
-            self.incumbent.offer(self.form.features[better])
+        starts = beam_supports(self.form, inside, self.k, width=width, allowed=allowed)[:3]
+        ends = np.array([improve_by_swaps(self.form, s, inside, allowed) for s in starts])
+        best = fit_supports(self.form, ends)[1].argmin()
+        self.incumbent.offer(self.form.features[ends[best]])
 
     def _round(self, nodes: list[Node]) -> None:
         """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""
@@ -332,8 +335,8 @@ class Tree:
 
     def _tighten_split(self) -> None:
         """Once the tree has cost as much as a better diagonal would, invest in one."""
-        cost = 30 * (_PER_CUBE * self.form.p**3 + 1e-3)
-        if self.split_is_optimised or self.work < cost:
+        cost = 20 * (2 * _PER_CUBE * self.form.p**3 + 5e-4)
+        if self.split_is_optimised or self.bounding < cost:
             return
         state = np.zeros(self.form.p, dtype=np.int8)
         state[self.inside] = IN
@@ -342,7 +345,7 @@ class Tree:
         )
         self._use(better)
         self.split_is_optimised = True
-        self.work += cost
+        self.preparing += cost
 
     # Bookkeeping -----------------------------------------------------------------------------
 

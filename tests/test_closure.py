@@ -1,0 +1,247 @@
+"""Enumeration: what is not listed is proven no better, near-collinear features included."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from instances import Instance, make_node, node_values, standard_form, tolerance
+
+from bestk import Problem, closure
+from bestk._kernels import FREE, IN, condition, scan
+from bestk.scaling import StandardForm
+from bestk.threads import Workers
+
+
+def listed(form, state, k, value, threads=1):
+    """Supports of a node that may have an objective below `value`, sorted."""
+    inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+    with Workers(threads) as workers:
+        found = closure.hits(form, inside, free, k - len(inside), value, workers)
+    return None if found is None else [tuple(sorted(map(int, support))) for support in found]
+
+
+def best_of(instance, form, supports):
+    losses = [instance.loss(form.features[list(S)]) for S in supports]
+    return min(losses, default=np.inf) / form.problem.yy
+
+
+@pytest.mark.parametrize("first", range(0, 600, 100))
+def test_best_support_of_a_tiny_node_is_listed(first):
+    for seed in range(first, first + 100):
+        case = make_node(seed)
+        if case is None:
+            continue
+        rng = np.random.default_rng([seed, 4])
+        spread = np.ptp(list(case.values.values()))
+        value = case.optimum + rng.choice([0.0, 1e-3, 0.5, 2.0]) * spread + 2 * case.slack + 1e-12
+        supports = listed(case.form, case.state, case.k, value)
+        assert supports is not None
+        assert best_of(case.instance, case.form, supports) <= case.optimum + case.slack
+
+
+def collinear_instance(seed):
+    """p <= 14, k <= 5; pairs that differ by 1e-2 ... 1e-8, and y that needs their difference."""
+    rng = np.random.default_rng(seed)
+    p, k = int(rng.integers(8, 15)), int(rng.integers(1, 6))
+    n = int(rng.integers(p, 30))
+    X = rng.standard_normal((n, p))
+    y = rng.standard_normal(n) + X[:, 5]
+    for a, b in ((0, 1), (2, 3))[: rng.integers(0, 3)]:
+        difference = rng.standard_normal(n)
+        X[:, a] = X[:, b] + 10.0 ** -rng.integers(2, 9) * difference
+        y = y + 2.0 * difference
+    if rng.random() < 0.3:
+        X[:, 4] = -2.0 * X[:, 5]
+    if rng.random() < 0.3:
+        X[:, 6] = X[:, 0] + X[:, 7]
+    options = {"alpha": 1e-3} if rng.random() < 0.3 else {}
+    return Instance(regime="near_collinear", X=X, y=y, k=k, options=options)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_best_support_is_listed_among_near_collinear_features(seed):
+    instance = collinear_instance(seed)
+    form = standard_form(instance)
+    state = np.zeros(form.p, dtype=np.int8)
+    state[np.random.default_rng(seed).permutation(form.p)[: seed % min(3, instance.k + 1)]] = IN
+    values = node_values(instance, form, state, instance.k)
+    optimum = min(values.values())
+    slack = tolerance(instance, optimum, 1.0)
+    for value in (optimum + 2 * slack, optimum + 0.02):
+        supports = listed(form, state, instance.k, value)
+        assert best_of(instance, form, supports) <= optimum + slack
+
+
+@pytest.mark.parametrize("size", [0.3, 2.0])
+@pytest.mark.parametrize("copies", [2, 3, 4])
+@pytest.mark.parametrize("inside", [0, 1, 2])
+def test_copies_within_boxes_are_listed_together(copies, size, inside):
+    """Copies of one feature add nothing to a span, but something to what a box allows."""
+    rng = np.random.default_rng(copies)
+    x, z, w = rng.standard_normal((3, 20))
+    X = np.column_stack([x] * copies + [z, w])
+    bounds = (-size / copies, size / copies)
+    instance = Instance(
+        regime="duplicate", X=X, y=x + 0.1 * z, k=copies, options={"bounds": bounds}
+    )
+    form = standard_form(instance)
+    state = np.zeros(form.p, dtype=np.int8)
+    state[:inside] = IN
+    optimum = min(node_values(instance, form, state, copies).values())
+    supports = listed(form, state, copies, optimum + 0.05)
+    assert best_of(instance, form, supports) <= optimum + 1e-9
+
+
+def plain_instance(seed, p=12, k=4):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((40, p)) + 0.5 * rng.standard_normal((40, 1))
+    return Instance(regime="plain", X=X, y=rng.standard_normal(40) + X[:, 0], k=k)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 5, 6])
+def test_listed_are_exactly_the_supports_below_the_value(k):
+    instance = plain_instance(k, p=10, k=k)
+    form = standard_form(instance)
+    state = np.zeros(form.p, dtype=np.int8)
+    values = node_values(instance, form, state, k)
+    ranked = sorted(values.values())
+    for count in (0, 1, 5, len(ranked) // 2):
+        value = 0.5 * (ranked[count - 1] + ranked[count]) if count else ranked[0] * (1 - 1e-9)
+        below = [S for S, loss in values.items() if loss < value]
+        assert sorted(listed(form, state, k, value)) == sorted(below)
+
+
+@pytest.mark.parametrize("exponent", [0, 2, 4])
+@pytest.mark.parametrize("seed", range(6))
+def test_gram_matrix_alone_lists_the_best_support(seed, exponent):
+    rng = np.random.default_rng([seed, exponent])
+    X = rng.standard_normal((40, 10))
+    X[:, 0] = X[:, 1] + 10.0**-exponent * rng.standard_normal(40)
+    X[:, 2] = X[:, 3]
+    y = rng.standard_normal(40) + 10.0**exponent * (X[:, 0] - X[:, 1])
+    k = 2 + seed % 3
+    problem = Problem.from_gram(X.T @ X, X.T @ y, y @ y, 40)
+    form = StandardForm.of(problem, np.arange(10))
+    instance = Instance(regime="plain", X=X, y=y, k=k)
+    state = np.zeros(10, dtype=np.int8)
+    optimum = min(node_values(instance, form, state, k).values())
+    supports = listed(form, state, k, optimum + 1e-6)
+    assert best_of(instance, form, supports) <= optimum + 1e-9
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_list_does_not_depend_on_the_number_of_threads(k, monkeypatch):
+    monkeypatch.setattr(closure, "_PER_SUPPORT", 1e-5)  # many pieces although the scan is short
+    instance = collinear_instance(17)
+    form = standard_form(instance)
+    state = np.zeros(form.p, dtype=np.int8)
+    lists = [listed(form, state, k, 0.7, threads) for threads in (1, 2, 3)]
+    assert lists[0]
+    assert lists[0] == lists[1] == lists[2]
+
+
+def test_too_many_hits_are_not_listed(monkeypatch):
+    monkeypatch.setattr(closure, "MAX_HITS", 10)
+    form = standard_form(plain_instance(0))
+    state = np.zeros(form.p, dtype=np.int8)
+    assert listed(form, state, 4, 1.0) is None
+
+
+def test_enumeration_can_be_stopped():
+    form = standard_form(plain_instance(0))
+    nothing, everything = np.zeros(0, dtype=np.intp), np.arange(form.p)
+    with Workers(1) as workers, pytest.raises(closure.LimitReached):
+        closure.hits(form, nothing, everything, 4, 0.9, workers, lambda: True)
+
+
+def test_cost_grows_with_the_number_of_supports():
+    costs = [closure.closing_cost(n, 0, 3) for n in (5, 50, 500, 5000)]
+    assert costs == sorted(costs)
+    assert costs[-1] > 1e4 * costs[1]
+    assert closure.closing_cost(100_000, 0, 50_000) == np.inf
+
+
+# The kernels, each against plain NumPy -------------------------------------------------------
+
+
+def random_matrix(rng, p, rows=20):
+    X = rng.standard_normal((rows, p))
+    X /= np.linalg.norm(X, axis=0)
+    y = rng.standard_normal(rows)
+    return X.T @ X, X.T @ y / np.linalg.norm(y)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("n_inside", [0, 1, 3])
+def test_condition_is_a_schur_complement(compiled, n_inside):
+    rng = np.random.default_rng(n_inside)
+    A, c = random_matrix(rng, 9)
+    order = rng.permutation(9)
+    inside, free = order[:n_inside], order[n_inside:]
+    H, d = np.full((len(free), len(free)), np.nan), np.full(len(free), np.nan)
+    kernel = condition if compiled else condition.py_func
+    gain = kernel(A, c, inside, free, 1e-3, H, d)
+
+    B = A - 1e-3 * np.eye(9)
+    inner, cross = B[np.ix_(inside, inside)], B[np.ix_(inside, free)]
+    weights = np.linalg.solve(inner, np.column_stack([cross, c[inside]]))
+    schur = B[np.ix_(free, free)] - cross.T @ weights[:, :-1]
+    upper = np.triu_indices(len(free))
+    np.testing.assert_allclose(H[upper], schur[upper], atol=1e-13)
+    np.testing.assert_allclose(d, c[free] - cross.T @ weights[:, -1], atol=1e-13)
+    assert gain == pytest.approx(c[inside] @ weights[:, -1], abs=1e-13)
+
+
+def test_condition_refuses_dependent_features():
+    A = np.array([[1.0, 1.0, 0.2], [1.0, 1.0, 0.2], [0.2, 0.2, 1.0]])
+    H, d = np.empty((1, 1)), np.empty(1)
+    assert condition(A, np.zeros(3), np.array([0, 1]), np.array([2]), 1e-14, H, d) < 0
+
+
+def scanned(kernel, H, d, needed, r, start, stop):
+    rows = np.empty((4096, r), dtype=np.int64)
+    count = kernel(H, d, needed, r, start, stop, rows)
+    assert count >= 0
+    return [tuple(int(i) for i in row if i >= 0) for row in rows[:count]]
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("r", [1, 2, 3, 4])
+@pytest.mark.parametrize("duplicate", [False, True])
+def test_scan_lists_all_sets_that_gain_more(compiled, r, duplicate):
+    kernel = scan if compiled else scan.py_func
+    rng = np.random.default_rng(r)
+    A, c = random_matrix(rng, 8)
+    if duplicate:
+        A[:, 5], c[5] = A[:, 2], c[2]
+        A[5, :] = A[2, :]
+        A[5, 5] = 1.0
+    H = A - 1e-12 * np.eye(8)
+    gains = {S: gain_of(H, c, S) for S in combinations(range(8), r)}
+    for needed in np.quantile(list(gains.values()), [0.0, 0.3, 0.9]) + 1e-9:
+        rows = scanned(kernel, np.triu(H), c, needed, r, 0, 8)
+        for S, gain in gains.items():
+            independent = not {2, 5} <= set(S) or not duplicate
+            found = any(S[: len(row)] == row for row in rows)
+            assert found == (gain > needed) or not independent
+            assert found or gain <= needed
+
+
+def gain_of(H, c, S):
+    S = list(S)
+    return c[S] @ np.linalg.lstsq(H[np.ix_(S, S)], c[S], rcond=1e-9)[0]
+
+
+def test_scan_over_parts_equals_scan_over_all():
+    rng = np.random.default_rng(5)
+    A, c = random_matrix(rng, 12)
+    for r in (1, 2, 3, 4):
+        whole = scanned(scan, A, c, 0.3, r, 0, 12)
+        parts = [row for edges in ((0, 2), (2, 7), (7, 12))
+                 for row in scanned(scan, A, c, 0.3, r, *edges)]  # fmt: skip
+        assert parts == whole
+
+
+def test_scan_says_when_there_is_no_room():
+    A, c = random_matrix(np.random.default_rng(6), 12)
+    assert scan(A, c, -1.0, 3, 0, 12, np.empty((5, 3), dtype=np.int64)) == -1

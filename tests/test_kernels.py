@@ -1,0 +1,236 @@
+"""Compiled kernels against NumPy twins (scan and condition: test_closure, prox: test_prox)."""
+
+import numpy as np
+import pytest
+from instances import bounded_fit
+
+from bestk import _kernels
+from bestk._kernels import FREE, IN, OUT
+from bestk.relaxation import uniform_split
+
+
+def random_form(seed, p=8, rows=25):
+    """(A, c) of unit columns and unit y."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows, p)) + 0.5 * rng.standard_normal((rows, 1))
+    X /= np.linalg.norm(X, axis=0)
+    y = X @ rng.standard_normal(p) + 0.5 * rng.standard_normal(rows)
+    y /= np.linalg.norm(y)
+    A = X.T @ X
+    A[np.diag_indices(p)] = 1.0
+    return rng, A, X.T @ y
+
+
+def boxes(rng, p, kind):
+    """(lo, hi): none, a box, or signs."""
+    if kind == "none":
+        return np.full(p, -np.inf), np.full(p, np.inf)
+    if kind == "box":
+        return -0.3 * rng.random(p), 0.3 * rng.random(p)
+    return np.where(rng.random(p) < 0.5, 0.0, -np.inf), np.full(p, np.inf)
+
+
+def random_states(rng, rows, p):
+    return rng.choice(np.array([FREE, IN, OUT], dtype=np.int8), (rows, p), p=[0.7, 0.15, 0.15])
+
+
+def bound_value(A, c, t, lo, hi, state, r, g):
+    """h(g) of theory eq. 3, for t > 0."""
+    u = c - A @ g + t * g
+    v = np.clip(u / t, lo, hi)
+    phi = v * (2 * u - t * v)
+    largest = np.sort(phi[state == FREE])[::-1][:r]
+    return 1.0 - g @ (c - u) - phi[state == IN].sum() - largest.sum()
+
+
+@pytest.mark.parametrize("t", [0.0, 1e-3, 0.5, 1.0])
+@pytest.mark.parametrize(
+    ("lo", "hi"), [(-np.inf, np.inf), (-1.0, 2.0), (0.0, np.inf), (-0.5, 0.0), (0.0, 0.0)]
+)
+def test_phi_is_the_largest_value_on_the_interval(lo, hi, t):
+    for u in (-3.0, -0.01, 0.0, 0.02, 1.0):
+        value = _kernels._phi(u, t, lo, hi)
+        towards = hi if u > 0 else lo
+        if t == 0.0 and u != 0.0 and np.isinf(towards):
+            assert value == np.inf
+            continue
+        # Concave: the maximum is at an end or where the slope 2 u - 2 t v vanishes.
+        ends = [v for v in (lo, hi, 0.0) if np.isfinite(v)]
+        candidates = np.array([*ends, np.clip(u / t, lo, hi) if t > 0 else 0.0])
+        assert value == pytest.approx((2 * u * candidates - t * candidates**2).max(), abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sum_largest_equals_sorting(seed):
+    rng = np.random.default_rng(seed)
+    length = int(rng.integers(1, 30))
+    values = rng.integers(0, 6, length).astype(float) if seed % 2 else rng.random(length)
+    for used in {0, 1, length // 2, length}:
+        for r in {0, 1, used // 2, used, used + 3}:
+            expected = np.sort(values[:used])[::-1][:r].sum()
+            assert _kernels._sum_largest(values.copy(), used, r) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_largest_first_keeps_all_values_and_splits_them(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 5, 15).astype(float)
+    values[rng.integers(15)] = np.inf
+    for r in range(16):
+        a = values.copy()
+        _kernels._largest_first(a, 15, r)
+        assert sorted(a) == sorted(values)
+        assert r in (0, 15) or a[:r].min() >= a[r:].max()
+
+
+def test_residual_is_c_minus_qg():
+    rng, A, c = random_form(0)
+    t, g, u = rng.random(8), rng.standard_normal(8) * (rng.random(8) < 0.5), np.empty(8)
+    _kernels._residual(A, c, t, g, u)
+    np.testing.assert_allclose(u, c - (A - np.diag(t)) @ g, atol=1e-14)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 8])
+def test_fit_rows_solves_the_normal_equations(size):
+    rng, A, c = random_form(size)
+    supports = np.array([rng.permutation(8)[:size] for _ in range(6)], dtype=np.int64)
+    coefs, values = np.empty(supports.shape), np.empty(6)
+    _kernels.fit_rows(A, c, *boxes(rng, 8, "none"), supports, coefs, values)
+    for S, coef, value in zip(supports, coefs, values, strict=True):
+        expected = np.linalg.solve(A[np.ix_(S, S)], c[S])
+        np.testing.assert_allclose(coef, expected, atol=1e-12)
+        assert value == pytest.approx(1.0 - c[S] @ expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["box", "sign"])
+@pytest.mark.parametrize("seed", range(10))
+def test_fit_rows_respects_boxes(seed, kind):
+    rng, A, c = random_form(seed)
+    lo, hi = boxes(rng, 8, kind)
+    supports = np.array([rng.permutation(8)[:4] for _ in range(6)], dtype=np.int64)
+    coefs, values = np.empty(supports.shape), np.empty(6)
+    _kernels.fit_rows(A, c, lo, hi, supports, coefs, values)
+    for S, coef, value in zip(supports, coefs, values, strict=True):
+        L = np.linalg.cholesky(A[np.ix_(S, S)])
+        expected = bounded_fit(L.T, np.linalg.solve(L, c[S]), lo[S], hi[S])
+        np.testing.assert_allclose(coef, expected, atol=1e-8)
+        assert value == pytest.approx(
+            1 - 2 * c[S] @ coef + coef @ A[np.ix_(S, S)] @ coef, abs=1e-13
+        )
+        assert (lo[S] <= coef).all()
+        assert (coef <= hi[S]).all()
+
+
+def test_fit_rows_gives_a_dependent_feature_nothing():
+    A = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
+    c = np.array([0.6, 0.6, 0.1])
+    coefs, values = np.empty((1, 3)), np.empty(1)
+    free = np.full(3, np.inf)
+    _kernels.fit_rows(A, c, -free, free, np.array([[0, 1, 2]]), coefs, values)
+    expected = np.linalg.lstsq(A, c, rcond=1e-10)[0]
+    assert coefs[0, 1] == 0.0
+    assert values[0] == pytest.approx(1.0 - c @ expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("kind", ["none", "box", "sign"])
+def test_certify_rows_equals_numpy_up_to_its_allowance(kind):
+    rng, A, c = random_form(3)
+    lo, hi = boxes(rng, 8, kind)
+    t = uniform_split(A).t * (0.5 + 0.5 * rng.random(8))
+    states = random_states(rng, 12, 8)
+    remaining = rng.integers(0, 5, 12)
+    duals = rng.standard_normal((12, 8)) * (rng.random((12, 8)) < 0.7)
+    bounds, phis = np.empty(12), np.empty((12, 8))
+    _kernels.certify_rows(
+        A, c, t, lo, hi, states, remaining, duals, 1e-15, 5, np.inf, False, bounds, phis
+    )
+    for i in range(12):
+        expected = bound_value(A, c, t, lo, hi, states[i], remaining[i], duals[i])
+        assert expected - 1e-10 * abs(expected) <= bounds[i] <= expected
+        u = c - A @ duals[i] + t * duals[i]
+        v = np.clip(u / t, lo, hi)
+        np.testing.assert_allclose(phis[i], v * (2 * u - t * v), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("fix", [True, False])
+def test_certify_rows_treats_rows_alone(fix):
+    rng, A, c = random_form(4)
+    free = np.full(8, np.inf)
+    t = uniform_split(A).t
+    states, duals = random_states(rng, 6, 8), 0.2 * rng.standard_normal((6, 8))
+    remaining = np.full(6, 2)
+    together, bounds, phis = states.copy(), np.empty(6), np.empty((6, 8))
+    _kernels.certify_rows(
+        A, c, t, -free, free, together, remaining, duals, 1e-15, 5, 0.5, fix, bounds, phis
+    )
+    for i in range(6):
+        state, phi = states[i].copy(), np.empty(8)
+        bound, fixed = _kernels.certify(
+            A, c, t, -free, free, state, 2, duals[i], 1e-15, 5, 0.5, fix, phi
+        )
+        assert bound == bounds[i]
+        assert fixed == np.count_nonzero(state != states[i])
+        np.testing.assert_array_equal(state, together[i])
+        np.testing.assert_array_equal(phi, phis[i])
+
+
+def descended(A, c, t, lo, hi, state, r, b, cutoff=2.0, closeness=1e-3, sweeps=2000):
+    b = b.copy()
+    level, work = _kernels.descend(A, c, t, lo, hi, state, r, b, 0.0, cutoff, closeness, sweeps)
+    return b, level, work
+
+
+@pytest.mark.parametrize("kind", ["none", "box", "sign"])
+@pytest.mark.parametrize("seed", range(10))
+def test_descend_never_loses_what_it_started_with(seed, kind):
+    rng, A, c = random_form(seed)
+    lo, hi = boxes(rng, 8, kind)
+    t, state = uniform_split(A).t, random_states(rng, 1, 8)[0]
+    r = int(rng.integers(1, 4))
+    start = np.where(state == OUT, 0.0, np.clip(0.1 * rng.standard_normal(8), lo, hi))
+    b, level, work = descended(A, c, t, lo, hi, state, r, start)
+    before = bound_value(A, c, t, lo, hi, state, r, start)
+    assert bound_value(A, c, t, lo, hi, state, r, b) >= before - 1e-12
+    assert (b[state == OUT] == 0.0).all()
+    assert (lo <= b).all()
+    assert (b <= hi).all()
+    assert level >= 0.0
+    assert work > 0.0
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_descend_is_the_ridge_fit_where_nothing_is_left_to_choose(seed):
+    """IN features only: the relaxation is exact, and so is the bound."""
+    rng, A, c = random_form(seed)
+    lo, hi = boxes(rng, 8, "none")
+    state = rng.choice(np.array([IN, OUT], dtype=np.int8), 8)
+    inside = np.flatnonzero(state == IN)
+    b, _, _ = descended(A, c, uniform_split(A).t, lo, hi, state, 0, np.zeros(8), closeness=1e-9)
+    expected = np.linalg.solve(A[np.ix_(inside, inside)], c[inside])
+    np.testing.assert_allclose(b[inside], expected, atol=1e-4)
+
+
+def test_descend_stops_once_the_cutoff_is_reached():
+    rng, A, c = random_form(1, p=30, rows=60)
+    lo, hi = boxes(rng, 30, "none")
+    t, state = uniform_split(A).t, np.zeros(30, dtype=np.int8)
+    best, _, long = descended(A, c, t, lo, hi, state, 4, np.zeros(30))
+    reached = bound_value(A, c, t, lo, hi, state, 4, best)
+    start = bound_value(A, c, t, lo, hi, state, 4, np.zeros(30))
+    goal = 0.5 * (start + reached)
+    b, _, short = descended(A, c, t, lo, hi, state, 4, np.zeros(30), cutoff=goal)
+    assert bound_value(A, c, t, lo, hi, state, 4, b) >= goal
+    assert short < long
+
+
+def test_descend_rows_treats_rows_alone():
+    rng, A, c = random_form(2)
+    lo, hi = boxes(rng, 8, "box")
+    t, states = uniform_split(A).t, random_states(rng, 6, 8)
+    remaining = np.full(6, 2)
+    duals, levels, work = np.zeros((6, 8)), np.zeros(6), np.zeros(6)
+    _kernels.descend_rows(A, c, t, lo, hi, states, remaining, duals, levels, 2.0, 1e-3, 500, work)
+    for i in range(6):
+        b, level, done = descended(A, c, t, lo, hi, states[i], 2, np.zeros(8), sweeps=500)
+        np.testing.assert_array_equal(b, duals[i])
+        assert (level, done) == (levels[i], work[i])
