@@ -176,12 +176,12 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
         added = 0
         if r > 0:
             for j in range(p):
-                if state[j] == FREE and not listed[j]:
-                    if _phi(u[j], t[j], lo[j], hi[j]) > level * level:
-                        work[size] = j
-                        listed[j] = True
-                        size += 1
-                        added += 1
+                hidden = state[j] == FREE and not listed[j]
+                if hidden and _phi(u[j], t[j], lo[j], hi[j]) > level * level:
+                    work[size] = j
+                    listed[j] = True
+                    size += 1
+                    added += 1
         if converged and added == 0:
             break
 

@@ -40,7 +40,12 @@ class Method(Protocol):
 
 
 def make_method(name: str, form: StandardForm, split: Split, workers: Workers) -> Method:
-    methods = {"descent": Descent, "admm": Admm, "fast": Fast, "subgradient": Subgradient}
+    methods: dict[str, type[Descent | Admm | Fast | Subgradient]] = {
+        "descent": Descent,
+        "admm": Admm,
+        "fast": Fast,
+        "subgradient": Subgradient,
+    }
     return methods[name](form, split, workers)
 
 

@@ -19,8 +19,8 @@ from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
 MAX_HITS = 4096
-# Seconds per support, per row of pairs and per multiply-add, for choosing between closing and branching. Constants,
-# not measurements: the tree must not depend on the clock.
+# Seconds per support, per row of pairs and per multiply-add, for choosing between closing and
+# branching. Constants, not measurements: the tree must not depend on the clock.
 _PER_SUPPORT = 0.8e-9
 _PER_ROW = 1.5e-8
 _PER_UPDATE = 0.5e-9

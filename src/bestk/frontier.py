@@ -12,21 +12,21 @@ _HOPELESS = 1e6
 class Node(NamedTuple):
     """A set of supports: forced IN, forced OUT, the rest FREE (``state``), with a proven bound.
 
-    ``index`` and ``value`` are the nonzeros of the dual vector, ``level`` goes with them: a warm
+    ``nonzeros`` and ``values`` hold the dual vector, ``level`` goes with them: a warm
     start for the children. ``cost`` estimates the seconds it takes to close the node outright.
     """
 
     bound: float
     number: int
     state: np.ndarray
-    index: np.ndarray
-    value: np.ndarray
+    nonzeros: np.ndarray
+    values: np.ndarray
     level: float
     cost: float
 
     @property
     def nbytes(self) -> int:
-        return 600 + self.state.nbytes + self.index.nbytes + self.value.nbytes
+        return 600 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes
 
 
 class Frontier:
@@ -58,7 +58,7 @@ class Frontier:
         self._count(node, 1)
 
     def pop(self, count: int) -> list[Node]:
-        nodes = []
+        nodes: list[Node] = []
         while self._queue and len(nodes) < count:
             _, ticket, node = heapq.heappop(self._queue)
             if self._order != "best-first":
@@ -66,6 +66,10 @@ class Frontier:
             self._count(node, -1)
             nodes.append(node)
         return nodes
+
+    def sample(self, count: int) -> list[Node]:
+        """Some open nodes, the next ones in line first."""
+        return [item[2] for item in heapq.nsmallest(count, self._queue, key=lambda item: item[:2])]
 
     def _count(self, node: Node, sign: int) -> None:
         self.nbytes += sign * node.nbytes

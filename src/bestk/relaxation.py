@@ -13,6 +13,7 @@ from scipy.linalg import lapack
 
 from bestk._kernels import FREE, IN, UNIT_ROUNDOFF, certify, descend
 from bestk.scaling import StandardForm
+from bestk.threads import Workers
 
 _LANCZOS_STEPS = 30
 
@@ -89,55 +90,69 @@ def uniform_split(A: np.ndarray) -> Split:
 def optimised_split(
     form: StandardForm,
     split: Split,
-    state: np.ndarray,
+    states: np.ndarray,
     k: int,
     cutoff: float,
-    stop: Callable[[], bool],
+    workers: Workers,
+    stop: Callable[[], bool] = lambda: False,
     steps: int = 20,
-    shrink: float = 0.8,
 ) -> Split:
-    """A better diagonal for one node: barrier ascent on  bound(t) + mu logdet(A - diag t).
+    """A better diagonal for some nodes: barrier ascent on  mean bound(t) + mu logdet(A - diag t).
 
     The relaxation value is concave in t with gradient b_j^2 (1/z_j - 1) (theory eq. 12). Each step
-    costs one relaxation and one inverse. The result is proven like any other split.
+    costs one relaxation per node and one inverse. The result is proven like any other split, and
+    is the old one if nothing better was found.
     """
     if not split.is_useful:
         return split
-    r = k - np.count_nonzero(state == IN)
-    b, level, mu = np.zeros(form.p), 0.0, 0.0
-    t = 0.9 * split.t
+    nodes = [_Relaxed(form, state, k, cutoff) for state in states]
+
+    def mean_value(t: np.ndarray) -> float:
+        return float(np.mean(workers.map(lambda node: node.solve(t), nodes)))
+
+    tried = [(mean_value(split.t), split.t)]
+    t, mu = 0.95 * split.t, 0.0
     factor = _factor(form.A, t)
-    tried = [(_value(form, split.t, state, r, k, np.zeros(form.p), 0.0, cutoff)[0], split.t)]
     for _ in range(steps):
-        value, level = _value(form, t, state, r, k, b, level, cutoff)
-        tried.append((value, t))
-        if stop() or level <= 0.0 or factor is None:
+        tried.append((mean_value(t), t))
+        gradient = np.mean([node.gradient(t) for node in nodes], axis=0)
+        if stop() or factor is None or not gradient.any():
             break
-        reach = np.where(b > 0, form.hi, -form.lo)
-        z = np.clip(np.abs(b) / np.minimum(level / np.sqrt(t), reach), 1e-12, 1.0)
-        gradient = np.where(state == FREE, b * b * (1.0 / z - 1.0), 0.0)
         inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
         barrier = inverse.diagonal()
-        mu = shrink * (mu or gradient.sum() / barrier.sum())
-        if mu <= 0.0:
-            break
+        mu = 0.8 * (mu or gradient.sum() / barrier.sum())
         # Only the lower triangle is there: rows and columns together give whole rows.
         squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
         step = (gradient - mu * barrier) / (mu * (squares - barrier**2))
         t, factor = _feasible_step(form.A, t, step)
     for _, t in sorted(tried, key=lambda pair: -pair[0]):
-        t = t * (1 - 1e-6)
+        t = t if t is split.t else t * (1 - 1e-6)
         if is_positive_semidefinite(form.A, t):
             return Split(t=t)
     return split
 
 
-def _value(form, t, state, r, k, b, level, cutoff):
-    """(bound, level) of the relaxation with split t; b is the warm start and the solution."""
-    level, _ = descend(form.A, form.c, t, form.lo, form.hi, state, r, b, level, cutoff, 0.02, 400)
-    phi = np.empty(form.p)
-    data = form.A, form.c, t, form.lo, form.hi, state, r, b, form.eps, k, np.inf, False, phi
-    return certify(*data)[0], level
+class _Relaxed:
+    """The relaxation of one node, solved again and again while t moves."""
+
+    def __init__(self, form: StandardForm, state: np.ndarray, k: int, cutoff: float) -> None:
+        self.form, self.state, self.k, self.cutoff = form, state, k, cutoff
+        self.r = k - np.count_nonzero(state == IN)
+        self.b, self.level = np.zeros(form.p), 0.0
+
+    def solve(self, t: np.ndarray) -> float:
+        form, phi = self.form, np.empty(self.form.p)
+        node = form.A, form.c, t, form.lo, form.hi, self.state, self.r, self.b
+        self.level, _ = descend(*node, self.level, self.cutoff, 0.05, 400)
+        return certify(*node, form.eps, self.k, np.inf, False, phi)[0]
+
+    def gradient(self, t: np.ndarray) -> np.ndarray:
+        b, form = self.b, self.form
+        if self.level <= 0.0:
+            return np.zeros(form.p)
+        reach = np.where(b > 0, form.hi, -form.lo)
+        z = np.clip(np.abs(b) / np.minimum(self.level / np.sqrt(t), reach), 1e-12, 1.0)
+        return np.where(self.state == FREE, b * b * (1.0 / z - 1.0), 0.0)
 
 
 def _factor(A, t):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import qr
 
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk.problem import Problem
@@ -90,5 +91,6 @@ class StandardForm:
         M, rhs = self.problem.columns(self.features)
         root = np.sqrt(self.problem.yy)
         M = M * (self.unit / self.problem.units[self.features] / root)
-        R = np.linalg.qr(np.column_stack([M, rhs / root]), mode="r")
+        (R,) = qr(np.column_stack([M, rhs / root]), mode="r")
+        R = R[: self.p + 1]
         return np.ascontiguousarray(R[:, :-1]), np.ascontiguousarray(R[:, -1])

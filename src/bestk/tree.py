@@ -27,6 +27,9 @@ _PER_CUBE = 3e-11
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
+# A better diagonal is fitted to this many open nodes, in this many steps.
+_SPLIT_NODES = 6
+_SPLIT_STEPS = 20
 
 
 class Tree:
@@ -163,7 +166,7 @@ class Tree:
         levels = np.repeat([node.level for node in nodes], 2)
         decisions = []
         for i, node in enumerate(nodes):
-            duals[2 * i : 2 * i + 2, node.index] = node.value
+            duals[2 * i : 2 * i + 2, node.nonzeros] = node.values
             feature = self._branching_feature(node, duals[2 * i])
             states[2 * i, feature], states[2 * i + 1, feature] = IN, OUT
             decisions += [(feature, True), (feature, False)]
@@ -201,7 +204,8 @@ class Tree:
     def _admit(self, batch: Batch, phis, parents, decisions, before) -> None:
         """Prune, close or queue freshly bounded nodes; round their duals to better models."""
         cutoff = self.cutoff
-        open_nodes, closable = [], []
+        open_nodes: list[Node] = []
+        closable: list[Node] = []
         for i, (parent, (feature, inside)) in enumerate(zip(parents, decisions, strict=True)):
             state, dual = batch.states[i], batch.duals[i]
             number = self._record(parent.number, feature, inside, before[i], batch, i)
@@ -233,7 +237,8 @@ class Tree:
     # Closing nodes by enumeration ------------------------------------------------------------
 
     def _node(self, bound, number, state, index, value, level) -> Node:
-        n_free, n_inside = np.count_nonzero(state == FREE), np.count_nonzero(state == IN)
+        n_inside = int(np.count_nonzero(state == IN))
+        n_free = int(np.count_nonzero(state == FREE))
         cost = closure.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
         return Node(bound, number, state, index, value, level, cost)
 
@@ -307,8 +312,8 @@ class Tree:
         for node in nodes:
             inside = np.flatnonzero(node.state == IN)
             r = self.k - len(inside)
-            candidates = node.state[node.index] == FREE
-            index, size = node.index[candidates], np.abs(node.value[candidates])
+            candidates = node.state[node.nonzeros] == FREE
+            index, size = node.nonzeros[candidates], np.abs(node.values[candidates])
             if len(index) < r:
                 continue
             support = np.sort(np.concatenate([inside, index[np.argsort(-size, kind="stable")[:r]]]))
@@ -331,21 +336,22 @@ class Tree:
         self.split = split
         self.method = make_method(self.settings.bound, self.form, split, self.workers)
         self.recorder.add_split(self.form.features, split.t)
-        self.split_is_optimised = self.settings.advanced.split == "uniform"
+        self.next_split = self.bounding + _SPLIT_STEPS * (
+            2 * _PER_CUBE * self.form.p**3 + _SPLIT_NODES * 3 * _PER_NODE
+        )
 
     def _tighten_split(self) -> None:
-        """Once the tree has cost as much as a better diagonal would, invest in one."""
-        cost = 20 * (2 * _PER_CUBE * self.form.p**3 + 5e-4)
-        if self.split_is_optimised or self.bounding < cost:
+        """Whenever the tree has cost as much as a better diagonal would, fit one to open nodes."""
+        if self.settings.advanced.split == "uniform" or self.bounding < self.next_split:
             return
-        state = np.zeros(self.form.p, dtype=np.int8)
-        state[self.inside] = IN
+        next_in_line = self.frontier.sample(self._batch_size())
+        sample = next_in_line[:: max(1, len(next_in_line) // _SPLIT_NODES)][:_SPLIT_NODES]
+        states = np.array([node.state for node in sample])
         better = optimised_split(
-            self.form, self.split, state, self.k, self.cutoff, self._should_stop
-        )
+            self.form, self.split, states, self.k, self.cutoff, self.workers,
+            self._should_stop, _SPLIT_STEPS,
+        )  # fmt: skip
         self._use(better)
-        self.split_is_optimised = True
-        self.preparing += cost
 
     # Bookkeeping -----------------------------------------------------------------------------
 
