@@ -31,6 +31,7 @@ REGIMES = (
     "binary",
     "one_feature",
     "one_row",
+    "copies",
 )
 
 
@@ -129,6 +130,8 @@ def _twist(rng, regime, X, y):
     a, b = rng.permutation(p)[:2] if p > 1 else (0, 0)
     if regime == "duplicate":
         X[:, a] = X[:, b] * rng.choice([1.0, -1.0, 3.0])
+    elif regime == "copies":
+        X[:, : p // 2 + 1] = X[:, :1] * rng.choice([1.0, 1.0, -1.0], p // 2 + 1)
     elif regime == "zero_column":
         X[:, a] = 0.0
     elif regime == "constant_column":

@@ -177,20 +177,34 @@ def test_bound_with_wide_boxes_holds_in_exact_arithmetic(seed, exponent):
         assert not np.isfinite(bound) or Fraction(bound) <= best
 
 
-def test_error_of_the_data_is_paid_for_inside_boxes():
-    """A is known up to eps: the bound must hold for every matrix that close, here A_true."""
-    eps, limit = 1e-12, np.full(2, 1e6)
-    s = np.sqrt(0.2 * eps)
+def bound_of_pair(delta, eps, t, limit):
+    """(certified bound, possible value) of c = (s, -s), A_12 = 1 - delta, known only up to eps."""
+    s = np.sqrt(0.2 * delta)
     c = np.array([s, -s])
-    A = np.array([[1.0, 1.0 - 2 * eps], [1.0 - 2 * eps, 1.0]])
-    A_true = np.array([[1.0, 1.0 - eps], [1.0 - eps, 1.0]])
-    b = np.array([s, -s]) / eps
-    possible = 1.0 - 2 * c @ b + b @ A_true @ b
+    A = np.array([[1.0, 1.0 - delta], [1.0 - delta, 1.0]])
+    A_true = np.array([[1.0, 1.0 - delta + eps], [1.0 - delta + eps, 1.0]])
+    b = c / (delta - eps)
+    assert (np.abs(b) < limit).all()
+    limits = np.full(2, limit)
     bound, _ = certify(
-        A, c, np.zeros(2), -limit, limit, np.zeros(2, dtype=np.int8), 2, 0.5 * b,
+        A, c, np.full(2, t), -limits, limits, np.zeros(2, dtype=np.int8), 2, c / delta,
         1.1 * eps, 2, np.inf, False, np.empty(2),
     )  # fmt: skip
-    assert (np.abs(b) < limit).all()
+    return bound, 1.0 - 2 * c @ b + b @ A_true @ b
+
+
+@pytest.mark.parametrize("share", [3, 8, 20, 100])
+def test_error_of_the_data_is_paid_for(share):
+    """The bound must hold for every matrix within eps of A."""
+    eps = 1e-12
+    bound, possible = bound_of_pair(share * eps, eps, 0.9 * share * eps, np.inf)
+    assert bound <= possible
+    assert np.isfinite(bound) == (share > 5)
+
+
+def test_error_of_the_data_is_paid_for_inside_boxes():
+    """The same where nothing is left of t, and only boxes make the bound finite."""
+    bound, possible = bound_of_pair(2e-12, 1e-12, 0.0, 1e6)
     assert bound <= possible
 
 

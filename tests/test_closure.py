@@ -35,7 +35,10 @@ def test_best_support_of_a_tiny_node_is_listed(first):
         spread = np.ptp(list(case.values.values()))
         value = case.optimum + rng.choice([0.0, 1e-3, 0.5, 2.0]) * spread + 2 * case.slack + 1e-12
         supports = listed(case.form, case.state, case.k, value)
-        assert supports is not None
+        if supports is None:
+            # Left to branching, only where features within boxes depend on each other.
+            assert case.form.is_boxed
+            continue
         assert best_of(case.instance, case.form, supports) <= case.optimum + case.slack
 
 
@@ -58,7 +61,7 @@ def collinear_instance(seed):
     return Instance(regime="near_collinear", X=X, y=y, k=k, options=options)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(150))
 def test_best_support_is_listed_among_near_collinear_features(seed):
     instance = collinear_instance(seed)
     form = standard_form(instance)
@@ -89,7 +92,8 @@ def test_copies_within_boxes_are_listed_together(copies, size, inside):
     state[:inside] = IN
     optimum = min(node_values(instance, form, state, copies).values())
     supports = listed(form, state, copies, optimum + 0.05)
-    assert best_of(instance, form, supports) <= optimum + 1e-9
+    # None is right too: the node has to be branched.
+    assert supports is None or best_of(instance, form, supports) <= optimum + 1e-9
 
 
 def plain_instance(seed, p=12, k=4):

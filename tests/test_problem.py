@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from instances import make
+from instances import Instance, make
 
 import bestk
 from bestk import Problem, Status
@@ -171,6 +171,22 @@ def test_fit_is_optimal_among_opposite_columns_with_signs(seed):
     smaller = min(problem.fit(np.array(S))[1] for S in ([0, 2], [1, 2]))
     assert problem.fit(np.array([0, 1, 2]))[1] <= smaller * (1 + 1e-9)
     assert problem.solve(3).objective <= smaller * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, 0.0), (-0.3, 0.3)])
+def test_fit_among_copies_is_optimal_with_sane_coefficients(bounds):
+    """x, x, -x, -x: huge coefficients that cancel would leave nothing but rounding."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        x, z, w, y = rng.standard_normal((4, 12)) + 0.5 * rng.standard_normal(12)
+        instance = Instance(
+            regime="copies", X=np.column_stack([x, x, -x, -x, z, w]), y=y, k=4,
+            options={"bounds": bounds},
+        )  # fmt: skip
+        support = np.sort(rng.permutation(6)[:4])
+        coef, value = Problem.from_data(instance.X, y, bounds=bounds).fit(support)
+        assert value == pytest.approx(instance.loss(support), rel=1e-9)
+        assert np.abs(coef).max() < 1e3
 
 
 @pytest.mark.parametrize("x_units", [1e-200, 1e-160, 1e-100, 1e100, 1e150, 1e200])

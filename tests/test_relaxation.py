@@ -8,11 +8,11 @@ from instances import make, standard_form
 
 from bestk import Problem, datasets
 from bestk._kernels import IN
-from bestk.bounds import Admm, Batch, bound_and_fix
+from bestk.bounds import Admm, Batch, Descent, bound_and_fix
 from bestk.relaxation import (
     Split,
+    SplitAscent,
     is_positive_semidefinite,
-    optimised_split,
     smallest_eigenvalue,
     uniform_split,
 )
@@ -110,18 +110,37 @@ def test_singular_matrix_has_no_useful_split():
 
 
 def relaxation_value(form, split, state, k):
-    """The certified bound of a node after a long ADMM run."""
-    batch = Batch(
-        states=state[None].copy(),
-        duals=np.zeros((1, form.p)),
-        levels=np.zeros(1),
-        bounds=np.full(1, -np.inf),
-        work=np.zeros(1),
-    )
+    """The certified bound of a node: the better of long runs of two methods."""
+    bounds = []
     with Workers(1) as workers:
-        method = Admm(form, split, workers)
-        bound_and_fix(method, form, split, batch, k, 2.0, False, workers)
-    return batch.bounds[0]
+        for method in (Admm(form, split, workers), Descent(form, split, workers)):
+            batch = Batch(
+                states=state[None].copy(),
+                duals=np.zeros((1, form.p)),
+                levels=np.zeros(1),
+                bounds=np.full(1, -np.inf),
+                work=np.zeros(1),
+            )
+            bound_and_fix(method, form, split, batch, k, 1.0, False, workers)
+            bounds.append(batch.bounds[0])
+    return max(bounds)
+
+
+@pytest.fixture
+def long_runs(monkeypatch):
+    monkeypatch.setattr(Admm, "iterations", 1500)
+    monkeypatch.setattr(Descent, "closeness", 1e-4)
+    monkeypatch.setattr(Descent, "sweeps", 3000)
+
+
+def optimise(form, split, state, k):
+    """For one node, with the cutoff a tree would have: the loss of a good model."""
+    cutoff = form.problem.solve(k, node_limit=0).objective / form.problem.yy
+    with Workers(1) as workers:
+        ascent = SplitAscent(form, split, workers)
+        for _ in range(2):
+            better = ascent.improve(state[None], np.zeros((1, form.p)), k, cutoff)
+    return better
 
 
 def synthetic_form(n, p, k, seed, **options):
@@ -131,37 +150,27 @@ def synthetic_form(n, p, k, seed, **options):
 
 @pytest.mark.parametrize("options", [{}, {"bounds": (0.0, np.inf)}, {"bounds": (-0.6, 0.6)}])
 @pytest.mark.parametrize(("n", "p", "k"), [(30, 20, 4), (60, 30, 5), (200, 12, 3)])
-def test_optimised_split_is_proven_and_better(n, p, k, options, monkeypatch):
-    monkeypatch.setattr(Admm, "iterations", 1500)
+@pytest.mark.usefixtures("long_runs")
+def test_optimised_split_is_proven_and_better(n, p, k, options):
     form = synthetic_form(n, p, k, 0, **options)
     state = np.zeros(p, dtype=np.int8)
     uniform = uniform_split(form.A)
-    better = optimised_split(form, uniform, state, k, 1.0, lambda: False)
+    better = optimise(form, uniform, state, k)
     assert better.is_useful
     assert is_positive_semidefinite(form.A, better.t)
     before, after = (relaxation_value(form, split, state, k) for split in (uniform, better))
     assert after >= before - 1e-3 * abs(before)
 
 
-def test_optimised_split_closes_much_of_the_root_gap(monkeypatch):
-    monkeypatch.setattr(Admm, "iterations", 1500)
+@pytest.mark.usefixtures("long_runs")
+def test_optimised_split_closes_much_of_the_root_gap():
     form = synthetic_form(60, 30, 5, 1)
     state = np.zeros(30, dtype=np.int8)
     uniform = uniform_split(form.A)
-    better = optimised_split(form, uniform, state, 5, 1.0, lambda: False)
+    better = optimise(form, uniform, state, 5)
     best = form.problem.solve(5).objective / form.problem.yy
     before, after = (best - relaxation_value(form, split, state, 5) for split in (uniform, better))
     assert after < 0.8 * before
-
-
-def test_optimised_split_interrupted_at_once_is_no_worse_than_uniform(monkeypatch):
-    monkeypatch.setattr(Admm, "iterations", 1500)
-    form = synthetic_form(60, 30, 5, 1)
-    state = np.zeros(30, dtype=np.int8)
-    uniform = uniform_split(form.A)
-    stopped = optimised_split(form, uniform, state, 5, 1.0, lambda: True)
-    before, after = (relaxation_value(form, split, state, 5) for split in (uniform, stopped))
-    assert after >= before - 1e-6
 
 
 @pytest.mark.parametrize("first", range(0, 120, 30))
@@ -174,7 +183,7 @@ def test_optimised_split_of_tiny_nodes_is_proven(first):
         k = min(instance.k, form.p)
         state = np.zeros(form.p, dtype=np.int8)
         state[: seed % 2] = IN
-        split = optimised_split(form, uniform_split(form.A), state, k, 1.0, lambda: False, steps=8)
+        split = optimise(form, uniform_split(form.A), state, k)
         assert (split.t >= 0).all()
         assert not split.is_useful or is_positive_semidefinite(form.A, split.t)
 
@@ -183,4 +192,4 @@ def test_useless_split_cannot_be_optimised():
     form = standard_form(make(3, "duplicate"))
     useless = Split(t=np.zeros(form.p))
     state = np.zeros(form.p, dtype=np.int8)
-    assert optimised_split(form, useless, state, 1, 1.0, lambda: False) is useless
+    assert optimise(form, useless, state, 1) is useless

@@ -46,16 +46,19 @@ def _subtract_row(out, H, i, t, a):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _phi(u, t, lo, hi):
-    """max over lo <= v <= hi of 2 u v - t v^2  (theory eq. 4)."""
+    """max over lo <= v <= hi of 2 u v - t v^2  (theory eq. 4), also for t <= 0."""
+    if t <= 0.0:
+        right = 2.0 * u * hi if hi > 0.0 and u != 0.0 else 0.0
+        left = 2.0 * u * lo if lo < 0.0 and u != 0.0 else 0.0
+        if t < 0.0:
+            right -= t * hi * hi
+            left -= t * lo * lo
+        return np.inf if max(right, left) == np.inf else max(right, left, 0.0)
     reach = hi if u > 0 else -lo
     u = abs(u)
-    if u == 0.0 or reach == 0.0:
-        return 0.0
-    if t > 0.0 and u <= t * reach:
+    if u <= t * reach:
         return u * u / t
-    if reach == np.inf:
-        return np.inf
-    return reach * (2.0 * u - max(t, 0.0) * reach)
+    return reach * (2.0 * u - t * reach)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -201,6 +204,9 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
             j = work[i]
             v[i], x[i], tw[i], root[i] = u[j], b[j], t[j], math.sqrt(t[j])
         converged = False
+        gain = 0.5
+        above = True
+        total = float(r)
         for sweep in range(max_sweeps):
             sweeps += 1
             work_done += size * size
@@ -237,14 +243,18 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                     x[i] = new
                     _add_row(v, -step, Q, i, size)
             if level > 0.0:
-                ratio = total / r
-                level *= math.sqrt(min(max(ratio, 0.4), 2.5))
+                # Follow sum z towards r, more gently once that overshoots.
+                if (total > r) != above:
+                    above = not above
+                    gain = max(0.7 * gain, 0.05)
+                level *= min(max(total / r, 0.4), 2.5) ** gain
             if sweep % 4 == 3:
                 # Primal value minus bound, both on the working set: how far from its optimum?
                 linear = 0.0
                 penalty = 0.0
                 forced = 0.0
                 quadratic = 0.0
+                boxed = False
                 m = 0
                 for i in range(size):
                     j = work[i]
@@ -260,16 +270,26 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                         if x[i] != 0.0:
                             reach = hi[j] if x[i] > 0 else -lo[j]
                             knee = min(level / root[i], reach)
+                            boxed = boxed or knee == reach
                             z = min(1.0, abs(x[i]) / knee)
                             penalty += tw[i] * x[i] * x[i] / z * max(1.0, total / r)
                 primal = 1.0 + linear + penalty
                 dual = 1.0 - quadratic - forced - _sum_largest(local, m, r)
-                if primal - dual <= closeness * abs(cutoff - dual) + 1e-13:
+                # Scaling z down to sum to r is not possible where z is tied to a box.
+                feasible = not boxed or total <= 1.002 * r
+                if feasible and primal - dual <= closeness * abs(cutoff - dual) + 1e-13:
                     converged = True
                     break
         for i in range(size):
             b[work[i]] = x[i]
         _residual(A, c, t, b, u)
+        if limited and total < 0.98 * r:
+            # Too few features to share r: lower the level until another one comes in.
+            largest = 0.0
+            for j in range(p):
+                if state[j] == FREE and not listed[j]:
+                    largest = max(largest, _phi(u[j], t[j], lo[j], hi[j]))
+            level = min(level, 0.9 * math.sqrt(largest))
     for j in range(p):
         b[j] = best_b[j]
     return best_level, work_done

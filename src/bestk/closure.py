@@ -148,6 +148,8 @@ def _hits_from_data(form, inside, free, r, value, workers, stop):
     residual, z = _project_out(basis, R[:, free]), _project_out(basis, z)
     norm = np.linalg.norm(residual, axis=0)
     live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
+    if form.is_boxed and not live.all():
+        return None  # copies of a feature do add something when each has a bound of its own
     free, columns = free[live], residual[:, live] / norm[live]
     r = min(r, len(free))
     if r == len(free):

@@ -67,10 +67,6 @@ class Frontier:
             nodes.append(node)
         return nodes
 
-    def sample(self, count: int) -> list[Node]:
-        """Some open nodes, the next ones in line first."""
-        return [item[2] for item in heapq.nsmallest(count, self._queue, key=lambda item: item[:2])]
-
     def _count(self, node: Node, sign: int) -> None:
         self.nbytes += sign * node.nbytes
         if node.cost < _HOPELESS:

@@ -15,6 +15,7 @@ from bestk.validation import (
     as_vector,
     as_weights,
     require_consistent_gram,
+    require_count,
     require_finite,
     require_number,
 )
@@ -22,7 +23,9 @@ from bestk.validation import (
 _BLOCK_BYTES = 2**26
 # Column norms outside this range would over- or underflow when squared.
 _SAFE_SQUARES = (1e-200, 1e200)
+_SMALLEST_YY = 1e-300
 _RANK_TOLERANCE = 1e-14
+_TINY_RIDGE = 1e-8
 # Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
 _WELL_CONDITIONED = 1e-3
 
@@ -102,9 +105,9 @@ class Problem:
                 if (units != 1.0).any():
                     gram, moment, yy = _accumulate(_blocks(X, y, weight, units), X.shape[1])
         if not np.isfinite(yy):
-            raise ValueError(
-                "y'y overflows: divide y by a constant, e.g. its largest absolute value"
-            )
+            raise ValueError("y'y overflows: divide y by its largest absolute value")
+        if yy < _SMALLEST_YY and np.any(y):
+            raise ValueError("y'y underflows: divide y by its largest absolute value")
         return cls(
             gram=gram,
             moment=moment,
@@ -139,6 +142,8 @@ class Problem:
             raise ValueError(f"G must be square (X'X), got shape {G.shape}")
         c = np.array(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
         yy = require_number("yy", yy, least=0.0)
+        if n is not None:
+            n = require_count("n", n, least=1)
         alpha = require_number("alpha", alpha, least=0.0)
         require_finite("G", G)
         require_finite("c", c)
@@ -172,7 +177,7 @@ class Problem:
         alpha = require_number("alpha", alpha, least=0.0)
         gram, moment, yy, rows = np.zeros((0, 0)), np.zeros(0), 0.0, 0
         with blas_threads(n_threads):
-            for i, (X, y) in enumerate(batches):
+            for i, (X, y) in enumerate(_pairs(batches)):
                 X = as_matrix(f"X of batch {i}", X)
                 y = as_vector(f"y of batch {i}", y, length=X.shape[0], of="rows of X")
                 if i == 0:
@@ -205,6 +210,12 @@ class Problem:
             error=(rows + 12) * UNIT_ROUNDOFF,
             units=np.ones(len(gram)),
         )
+
+    @property
+    def ridge(self) -> np.ndarray:
+        """alpha as it acts on columns multiplied by ``units``; inf where it overwhelms one."""
+        with np.errstate(over="ignore"):
+            return (np.sqrt(self.alpha) * self.units) ** 2
 
     @property
     def n_features(self) -> int:
@@ -244,10 +255,13 @@ class Problem:
         if (coef < lo).any() or (coef > hi).any():
             from scipy.optimize import lsq_linear  # slow to import, seldom needed
 
-            # The solver asks for lower < upper; a bound of zero width would have no say anyway.
+            # The solver asks for lower < upper and for full rank: a ridge far below rounding of the
+            # objective makes copies of a column share their coefficient.
             box = (lo * scale, np.maximum(hi * scale, lo * scale + 1e-300))
-            coef = lsq_linear(M / norms, rhs, bounds=box, method="bvls", tol=1e-14).x / scale
-            coef = np.clip(coef, lo, hi)
+            M = np.vstack([M / norms, _TINY_RIDGE * np.eye(len(support))])
+            rhs = np.concatenate([rhs, np.zeros(len(support))])
+            coef = lsq_linear(M, rhs, bounds=box, method="bvls", tol=1e-14, max_iter=1000).x
+            coef = np.clip(coef / scale, lo, hi)
         return coef, self._loss(support, coef)
 
     def columns(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -271,16 +285,28 @@ class Problem:
         return M, rhs
 
     def _loss(self, support: np.ndarray, coef: np.ndarray) -> float:
-        penalty = self.alpha * float(coef @ coef)
+        shrunk = np.sqrt(self.alpha) * coef
+        penalty = float(shrunk @ shrunk)
         if self._data is not None:
             X, y, weight = self._data
-            residual = y - X[:, support].astype(np.float64) @ coef
+            units = self.units[support]
+            residual = y - (X[:, support] * units) @ (coef / units)
             if weight is not None:
                 return float(residual @ (weight * residual)) + penalty
             return float(residual @ residual) + penalty
         G = self.gram[np.ix_(support, support)]
         loss = self.yy - 2.0 * self.moment[support] @ coef + coef @ G @ coef
         return max(float(loss), 0.0) + penalty
+
+
+def _pairs(batches):
+    """The items of batches, each checked to be a pair (X, y)."""
+    if not isinstance(batches, Iterable):
+        raise TypeError("batches must be an iterable of pairs (X, y)")
+    for item in batches:
+        if not isinstance(item, tuple | list) or len(item) != 2:
+            raise TypeError("batches must yield pairs (X, y) of a block of rows and its targets")
+        yield item
 
 
 def _least_squares(M, norms, rhs):

@@ -5,7 +5,6 @@ be any vector; the larger, the tighter the bound. It is used only after a Choles
 has *proven* that A - diag(t) is positive semidefinite.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +24,8 @@ def is_positive_semidefinite(A, t):
     shift covers its backward error, the exact matrix A - diag(t) is positive semidefinite.
     """
     p = len(A)
+    if not np.isfinite(t).all():
+        return False
     Q = np.array(A, order="F")
     Q[np.diag_indices(p)] -= t
     trace = np.trace(Q) + 1.0
@@ -87,72 +88,88 @@ def uniform_split(A: np.ndarray) -> Split:
     return Split(t=np.zeros(len(A)))
 
 
-def optimised_split(
-    form: StandardForm,
-    split: Split,
-    states: np.ndarray,
-    k: int,
-    cutoff: float,
-    workers: Workers,
-    stop: Callable[[], bool] = lambda: False,
-    steps: int = 20,
-) -> Split:
-    """A better diagonal for some nodes: barrier ascent on  mean bound(t) + mu logdet(A - diag t).
+class SplitAscent:
+    """Improves a split while the tree grows: ascent on  mean bound(t) + mu logdet(A - diag t).
 
-    The relaxation value is concave in t with gradient b_j^2 (1/z_j - 1) (theory eq. 12). Each step
-    costs one relaxation per node and one inverse. The result is proven like any other split, and
-    is the old one if nothing better was found.
+    The relaxation value of a node is concave in t with gradient b_j^2 (1/z_j - 1) (theory eq. 12).
+    A step costs one inverse and a warm-started relaxation of each sample node; mu shrinks from
+    step to step.
     """
-    if not split.is_useful:
-        return split
-    nodes = [_Relaxed(form, state, k, cutoff) for state in states]
 
-    def mean_value(t: np.ndarray) -> float:
-        return float(np.mean(workers.map(lambda node: node.solve(t), nodes)))
+    steps = 12
+    first, shrink = 0.5, 0.75  # weight of the barrier in the first step, and from step to step
 
-    tried = [(mean_value(split.t), split.t)]
-    t, mu = 0.95 * split.t, 0.0
-    factor = _factor(form.A, t)
-    for _ in range(steps):
-        tried.append((mean_value(t), t))
-        gradient = np.mean([node.gradient(t) for node in nodes], axis=0)
-        if stop() or factor is None or not gradient.any():
-            break
-        inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+    def __init__(self, form: StandardForm, split: Split, workers: Workers) -> None:
+        self.form, self.split, self.workers = form, split, workers
+
+    def improve(self, states: np.ndarray, duals: np.ndarray, k: int, cutoff: float) -> Split:
+        """A better split for nodes like these: proven, or the old one."""
+        if not self.split.is_useful:
+            return self.split
+        nodes = [_Relaxed(self.form, s, b, k, cutoff) for s, b in zip(states, duals, strict=True)]
+        values = [(self._mean_value(nodes, self.split.t), self.split.t)]
+        # The old split lies next to the boundary, where steps are short: back off a little.
+        t, weight, scale = 0.95 * self.split.t, self.first, 0.0
+        for _ in range(self.steps):
+            values.append((self._mean_value(nodes, t), t))
+            gradient = np.mean([node.gradient(t) for node in nodes], axis=0)
+            factor = _factor(self.form.A, t)
+            if factor is None or not gradient.any():
+                break
+            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+            scale = scale or inverse.trace()
+            t = self._step(t, gradient, inverse, weight * gradient.sum() / scale)
+            weight *= self.shrink
+        values.append((self._mean_value(nodes, t), t))
+        for _, t in sorted(values, key=lambda pair: -pair[0]):
+            if t is self.split.t or is_positive_semidefinite(self.form.A, t):
+                self.split = Split(t=t)
+                break
+        return self.split
+
+    def _mean_value(self, nodes: list["_Relaxed"], t: np.ndarray) -> float:
+        return float(np.mean(self.workers.map(lambda node: node.solve(t), nodes)))
+
+    def _step(self, t: np.ndarray, gradient: np.ndarray, inverse: np.ndarray, mu: float):
+        """One ascent step scaled by the row sums of the barrier's Hessian, inverse squared."""
         barrier = inverse.diagonal()
-        mu = 0.8 * (mu or gradient.sum() / barrier.sum())
         # Only the lower triangle is there: rows and columns together give whole rows.
         squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
         step = (gradient - mu * barrier) / (mu * (squares - barrier**2))
-        t, factor = _feasible_step(form.A, t, step)
-    for _, t in sorted(tried, key=lambda pair: -pair[0]):
-        t = t if t is split.t else t * (1 - 1e-6)
-        if is_positive_semidefinite(form.A, t):
-            return Split(t=t)
-    return split
+        for _ in range(10):
+            candidate = np.maximum(t + step, 1e-6 * t.mean())
+            if _factor(self.form.A, candidate) is not None:
+                return candidate
+            step = 0.5 * step
+        return t
 
 
 class _Relaxed:
     """The relaxation of one node, solved again and again while t moves."""
 
-    def __init__(self, form: StandardForm, state: np.ndarray, k: int, cutoff: float) -> None:
-        self.form, self.state, self.k, self.cutoff = form, state, k, cutoff
+    def __init__(
+        self, form: StandardForm, state: np.ndarray, b: np.ndarray, k: int, cutoff: float
+    ) -> None:
+        self.form, self.state, self.b, self.k, self.cutoff = form, state, b.copy(), k, cutoff
         self.r = k - np.count_nonzero(state == IN)
-        self.b, self.level = np.zeros(form.p), 0.0
+        self.level = 0.0
 
     def solve(self, t: np.ndarray) -> float:
         form, phi = self.form, np.empty(self.form.p)
         node = form.A, form.c, t, form.lo, form.hi, self.state, self.r, self.b
-        self.level, _ = descend(*node, self.level, self.cutoff, 0.05, 400)
+        self.level, _ = descend(*node, self.level, self.cutoff, 0.2, 200)
         return certify(*node, form.eps, self.k, np.inf, False, phi)[0]
 
     def gradient(self, t: np.ndarray) -> np.ndarray:
         b, form = self.b, self.form
         if self.level <= 0.0:
             return np.zeros(form.p)
-        reach = np.where(b > 0, form.hi, -form.lo)
-        z = np.clip(np.abs(b) / np.minimum(self.level / np.sqrt(t), reach), 1e-12, 1.0)
-        return np.where(self.state == FREE, b * b * (1.0 / z - 1.0), 0.0)
+        knee = np.minimum(self.level / np.sqrt(t), np.where(b > 0, form.hi, -form.lo))
+        moved = (self.state == FREE) & (b != 0.0)
+        z = np.clip(np.abs(b[moved]) / knee[moved], 1e-12, 1.0)
+        gradient = np.zeros(form.p)
+        gradient[moved] = b[moved] ** 2 * (1.0 / z - 1.0)
+        return gradient
 
 
 def _factor(A, t):
@@ -160,15 +177,3 @@ def _factor(A, t):
     Q[np.diag_indices(len(A))] -= t
     factor, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)
     return None if failed else factor
-
-
-def _feasible_step(A, t, step):
-    """(t + step, Cholesky factor), the step halved until the factorisation succeeds."""
-    floor = 1e-6 * t.mean()
-    for _ in range(30):
-        candidate = np.maximum(t + step, floor)
-        factor = _factor(A, candidate)
-        if factor is not None:
-            return candidate, factor
-        step = 0.5 * step
-    return t, None

@@ -34,7 +34,7 @@ class StandardForm:
     @classmethod
     def of(cls, problem: Problem, features: np.ndarray) -> "StandardForm":
         """Form of the problem restricted to some features, none of them zero columns."""
-        ridge = problem.alpha * problem.units[features] ** 2
+        ridge = problem.ridge[features]
         every = len(features) == problem.n_features
         G = problem.gram if every else problem.gram[np.ix_(features, features)]
         norm = np.sqrt(G.diagonal() + ridge)

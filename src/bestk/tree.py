@@ -12,7 +12,7 @@ from bestk.certificate import Reason, Record, Recorder
 from bestk.frontier import Frontier, Node
 from bestk.incumbent import Incumbent
 from bestk.progress import Progress
-from bestk.relaxation import Split, optimised_split, uniform_split
+from bestk.relaxation import Split, SplitAscent, uniform_split
 from bestk.result import PERFECT_FIT, Snapshot, Status
 from bestk.scaling import StandardForm
 from bestk.settings import Settings
@@ -27,9 +27,8 @@ _PER_CUBE = 3e-11
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
-# A better diagonal is fitted to this many open nodes, in this many steps.
-_SPLIT_NODES = 6
-_SPLIT_STEPS = 20
+# A better diagonal is fitted to this many open nodes.
+_SPLIT_NODES = 4
 
 
 class Tree:
@@ -73,7 +72,8 @@ class Tree:
     def cutoff(self) -> float:
         """Nodes whose bound reaches this cannot hold a model better by more than gap_tol."""
         value = self.incumbent.value
-        return value - self.settings.gap_tol * max(value, PERFECT_FIT)
+        # One ulp up: the gap that is computed from it later must not round above gap_tol.
+        return np.nextafter(value - self.settings.gap_tol * max(value, PERFECT_FIT), value)
 
     def _settle(self) -> None:
         """Raise the proven bound: the minimum over open nodes, nodes in work, and nodes given up.
@@ -99,7 +99,6 @@ class Tree:
             while self.frontier and self.frontier.smallest_bound < self.cutoff:
                 if self._should_stop():
                     break
-                self._tighten_split()
                 self.pending = self.frontier.pop(self._batch_size())
                 nodes = [node for node in self.pending if not self._prune(node)]
                 if nodes:
@@ -126,6 +125,7 @@ class Tree:
             if self._should_stop() or (self._worth_closing(root) and self._close([root])):
                 return
             self._use(uniform_split(self.form.A))
+            self.ascent = SplitAscent(self.form, self.split, self.workers)
             self.preparing += 2 * _PER_CUBE * self.form.p**3
             start = np.zeros((1, self.form.p))
             batch, phis = self._bound(root.state[None].copy(), start, np.zeros(1))
@@ -173,6 +173,7 @@ class Tree:
             self.recorder.close(node.number, Reason.BRANCHED)
         before = states.copy()
         batch, phis = self._bound(states, duals, levels)
+        self._tighten_split(batch)
         parents = [node for node in nodes for _ in range(2)]
         return batch, phis, parents, decisions, before
 
@@ -336,22 +337,19 @@ class Tree:
         self.split = split
         self.method = make_method(self.settings.bound, self.form, split, self.workers)
         self.recorder.add_split(self.form.features, split.t)
-        self.next_split = self.bounding + _SPLIT_STEPS * (
-            2 * _PER_CUBE * self.form.p**3 + _SPLIT_NODES * 3 * _PER_NODE
-        )
+        step = 2 * _PER_CUBE * self.form.p**3 + _SPLIT_NODES * _PER_NODE
+        self.next_split = self.bounding + SplitAscent.steps * step
 
-    def _tighten_split(self) -> None:
+    def _tighten_split(self, batch: Batch) -> None:
         """Whenever the tree has cost as much as a better diagonal would, fit one to open nodes."""
-        if self.settings.advanced.split == "uniform" or self.bounding < self.next_split:
+        wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
+        if not wanted or self.bounding < self.next_split:
             return
-        next_in_line = self.frontier.sample(self._batch_size())
-        sample = next_in_line[:: max(1, len(next_in_line) // _SPLIT_NODES)][:_SPLIT_NODES]
-        states = np.array([node.state for node in sample])
-        better = optimised_split(
-            self.form, self.split, states, self.k, self.cutoff, self.workers,
-            self._should_stop, _SPLIT_STEPS,
-        )  # fmt: skip
-        self._use(better)
+        alive = np.flatnonzero(batch.bounds < self.cutoff)
+        alive = alive[:: max(1, len(alive) // _SPLIT_NODES)][:_SPLIT_NODES]
+        if len(alive):
+            duals = batch.duals[alive]
+            self._use(self.ascent.improve(batch.states[alive], duals, self.k, self.cutoff))
 
     # Bookkeeping -----------------------------------------------------------------------------
 
