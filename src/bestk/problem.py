@@ -316,7 +316,7 @@ def _least_squares(M, norms, rhs):
     if failed or factor.diagonal().min() < _WELL_CONDITIONED:
         return lstsq(M / norms, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0]
     b = np.zeros(M.shape[1])
-    for _ in range(3):  # each step gains at least as many digits as the first one has
+    for _ in range(2):  # each step gains at least as many digits as the first one has
         b += lapack.dpotrs(factor, (M.T @ (rhs - M @ (b / norms))) / norms, lower=1)[0]
     return b
 

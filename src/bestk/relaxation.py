@@ -53,7 +53,7 @@ def smallest_eigenvalue(A):
         off[i] = np.linalg.norm(w)
         T = np.diag(diagonal[: i + 1]) + np.diag(off[:i], 1) + np.diag(off[:i], -1)
         estimate = 1.0 / np.linalg.eigvalsh(T)[-1]
-        if previous - estimate <= 1e-3 * estimate or off[i] <= 1e-14 * diagonal[0]:
+        if previous - estimate <= 4e-3 * estimate or off[i] <= 1e-14 * diagonal[0]:
             break
         previous = estimate
         basis[i + 1] = w / off[i]
@@ -79,7 +79,7 @@ class Split:
 def uniform_split(A: np.ndarray) -> Split:
     """The largest proven t = lambda * 1 (the paper's choice, after column scaling)."""
     estimate = smallest_eigenvalue(A)
-    margin = 2e-3
+    margin = 1e-2
     while estimate > 0 and margin < 1:
         t = np.full(len(A), estimate * (1 - margin))
         if is_positive_semidefinite(A, t):

@@ -44,7 +44,7 @@ class Advanced:
     branching: str = "relaxation"
     rebuild: bool = True
     batch_size: int | None = None
-    beam_width: int = 50
+    beam_width: int = 20
     record: bool = True
 
     def __post_init__(self) -> None:

@@ -302,10 +302,9 @@ class Tree:
 
     def _improve(self, inside: np.ndarray, allowed: np.ndarray, width: int) -> None:
         """Beam search and swaps from a set of features; exact fits decide."""
-        starts = beam_supports(self.form, inside, self.k, width=width, allowed=allowed)[:3]
-        ends = np.array([improve_by_swaps(self.form, s, inside, allowed) for s in starts])
-        best = fit_supports(self.form, ends)[1].argmin()
-        self.incumbent.offer(self.form.features[ends[best]])
+        found = beam_supports(self.form, inside, self.k, width=width, allowed=allowed)[0]
+        better = improve_by_swaps(self.form, found, inside, allowed)
+        self.incumbent.offer(self.form.features[better])
 
     def _round(self, nodes: list[Node]) -> None:
         """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""
