@@ -25,21 +25,24 @@ def main(data_file: str, answer_file: str) -> None:
     tiny = make_synthetic(200, 40, k=5)
     bestk.solve(tiny.X, tiny.y, k=5, alpha=alpha, gap_tol=gap, n_threads=threads)
 
-    start = time.perf_counter()
-    result = bestk.solve(
-        X,
-        y,
-        k=k,
-        alpha=alpha,
-        gap_tol=gap,
-        time_limit=time_limit,
-        callback=None if honest else lambda state: state.explained_gap <= gap,
-        n_threads=threads,
-    )
-    seconds = time.perf_counter() - start
+    seconds = []
+    # Short calls are noisy: the median of three counts, for every solver.
+    while not seconds or (len(seconds) < 3 and seconds[-1] < 2.0):
+        start = time.perf_counter()
+        result = bestk.solve(
+            X,
+            y,
+            k=k,
+            alpha=alpha,
+            gap_tol=gap,
+            time_limit=time_limit,
+            callback=None if honest else lambda state: state.explained_gap <= gap,
+            n_threads=threads,
+        )
+        seconds.append(time.perf_counter() - start)
 
     answer = {
-        "seconds": seconds,
+        "seconds": float(np.median(seconds)),
         "support": result.support.tolist(),
         "coef": result.coef[result.support].tolist(),
         "objective": float(result.objective),

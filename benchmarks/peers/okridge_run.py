@@ -29,13 +29,16 @@ def main(data_file, answer_file):
     tiny = rng.standard_normal((60, 12))
     solve(tiny, tiny[:, :3].sum(axis=1) + rng.standard_normal(60), 3, 1e-3, 1e-4, 5.0)
 
-    start = time.perf_counter()
-    coef, loss, bound, claimed_gap, nodes = solve(X, y, k, **settings)
-    seconds = time.perf_counter() - start
+    seconds = []
+    # Short calls are noisy: the median of three counts, for every solver.
+    while not seconds or (len(seconds) < 3 and seconds[-1] < 2.0):
+        start = time.perf_counter()
+        coef, loss, bound, claimed_gap, nodes = solve(X, y, k, **settings)
+        seconds.append(time.perf_counter() - start)
 
     support = np.flatnonzero(coef)
     answer = {
-        "seconds": seconds,
+        "seconds": float(np.median(seconds)),
         "support": support.tolist(),
         "coef": coef[support].tolist(),
         "objective": float(loss + y @ y),

@@ -368,10 +368,11 @@ def descend_rows(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def certify_rows(A, c, t, lo, hi, states, remaining, duals, eps, k, cutoff, fix, bounds, phis):
+def certify_rows(A, c, t, lo, hi, states, remaining, duals, eps, k, cutoff, fix, bounds):
+    phi = np.empty(c.shape[0])
     for i in range(states.shape[0]):
         bounds[i], _ = certify(
-            A, c, t, lo, hi, states[i], remaining[i], duals[i], eps, k, cutoff, fix, phis[i]
+            A, c, t, lo, hi, states[i], remaining[i], duals[i], eps, k, cutoff, fix, phi
         )
 
 

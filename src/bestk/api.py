@@ -185,6 +185,9 @@ def _run(problem, k, include, exclude, initial_support, settings, started) -> Re
         try:
             with blas_threads(1 if len(features) <= _SMALL else threads), Workers(threads) as pool:
                 form = StandardForm.of(problem, features)
+                if problem.alpha == 0.0 and not form.is_boxed:
+                    form, inside = _without_copies(form, inside)
+                    k_left = min(k_left, form.p)
                 tree = Tree(form, inside, k_left, incumbent, settings, pool, progress, started)
                 status = tree.run()
         finally:
@@ -194,6 +197,16 @@ def _run(problem, k, include, exclude, initial_support, settings, started) -> Re
         if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
             status = Status.OPTIMAL
     return _result(incumbent, include, bound, status, n_nodes, history, certificate, started)
+
+
+def _without_copies(form: StandardForm, inside: np.ndarray) -> tuple[StandardForm, np.ndarray]:
+    """Leave out features that repeat others; what must be included stays."""
+    repeated = form.copies()
+    repeated[inside] = False
+    if not repeated.any():
+        return form, inside
+    keep = np.flatnonzero(~repeated)
+    return form.restricted(keep), np.searchsorted(keep, inside)
 
 
 def _require_compatible(k, include, exclude, start) -> None:

@@ -58,20 +58,18 @@ def bound_and_fix(
     cutoff: float,
     fixing: bool,
     workers: Workers,
-) -> np.ndarray:
-    """Bound every node of the batch; states gain the fixings. Returns phi (rows of the batch)."""
-    phis = np.empty(batch.states.shape)
+) -> None:
+    """Bound every node of the batch: fills batch.bounds; batch.states gain the fixings."""
     remaining = batch.remaining(k)
 
     def piece(rows: slice) -> None:
         certify_rows(
             form.A, form.c, split.t, form.lo, form.hi, batch.states[rows], remaining[rows],
-            batch.duals[rows], form.eps, k, cutoff, fixing, batch.bounds[rows], phis[rows],
+            batch.duals[rows], form.eps, k, cutoff, fixing, batch.bounds[rows],
         )  # fmt: skip
 
     method.search(batch, k, cutoff)
     workers.map(piece, workers.slices(len(batch.states)))
-    return phis
 
 
 class Descent:

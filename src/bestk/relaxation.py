@@ -5,6 +5,7 @@ be any vector; the larger, the tighter the bound. It is used only after a Choles
 has *proven* that A - diag(t) is positive semidefinite.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -102,7 +103,14 @@ class SplitAscent:
     def __init__(self, form: StandardForm, split: Split, workers: Workers) -> None:
         self.form, self.split, self.workers = form, split, workers
 
-    def improve(self, states: np.ndarray, duals: np.ndarray, k: int, cutoff: float) -> Split:
+    def improve(
+        self,
+        states: np.ndarray,
+        duals: np.ndarray,
+        k: int,
+        cutoff: float,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> Split:
         """A better split for nodes like these: proven, or the old one."""
         if not self.split.is_useful:
             return self.split
@@ -114,7 +122,7 @@ class SplitAscent:
             values.append((self._mean_value(nodes, t), t))
             gradient = np.mean([node.gradient(t) for node in nodes], axis=0)
             factor = _factor(self.form.A, t)
-            if factor is None or not gradient.any():
+            if factor is None or not gradient.any() or stop():
                 break
             inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
             scale = scale or inverse.trace()

@@ -71,6 +71,26 @@ class StandardForm:
             eps=self.eps,
         )
 
+    def copies(self) -> np.ndarray:
+        """Mask of features that repeat an earlier one up to a factor and to rounding.
+
+        Without ridge and bounds a copy adds nothing to any model, but makes A singular, and with
+        it every relaxation worthless.
+        """
+        repeated = np.zeros(self.p, dtype=bool)
+        for start in range(0, self.p, 256):
+            rows = self.A[start : start + 256]
+            i, j = np.nonzero(np.abs(rows) >= 1.0 - 4.0 * self.eps)
+            for first, second in zip((i + start).tolist(), j.tolist(), strict=True):
+                if first < second and not repeated[first] and self._is_copy(first, second):
+                    repeated[second] = True
+        return repeated
+
+    def _is_copy(self, first: int, second: int) -> bool:
+        M, _ = self.problem.columns(self.features[[first, second]])
+        a, b = M.T / np.linalg.norm(M, axis=0)[:, None]
+        return bool(np.linalg.norm(a - np.sign(a @ b) * b) <= 1e-14)
+
     @property
     def p(self) -> int:
         return len(self.c)

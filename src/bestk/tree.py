@@ -1,6 +1,7 @@
 """The search: pop, branch, bound, fix, prune, close, improve, report."""
 
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,15 @@ _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
 # A better diagonal is fitted to this many open nodes.
 _SPLIT_NODES = 4
+
+
+class Origin(NamedTuple):
+    """Where a bounded node comes from: its parent, the decision, its state before fixing."""
+
+    parent: Node
+    feature: int
+    inside: bool
+    before: np.ndarray
 
 
 class Tree:
@@ -102,7 +112,9 @@ class Tree:
                 self.pending = self.frontier.pop(self._batch_size())
                 nodes = [node for node in self.pending if not self._prune(node)]
                 if nodes:
-                    self._admit(*self._bounded_children(nodes))
+                    batch, origins = self._bounded_children(nodes)
+                    self._admit(batch, origins)
+                    self._tighten_split(batch)
                 self.pending = []
                 self._report()
             self._settle()
@@ -128,14 +140,14 @@ class Tree:
             self.ascent = SplitAscent(self.form, self.split, self.workers)
             self.preparing += 2 * _PER_CUBE * self.form.p**3
             start = np.zeros((1, self.form.p))
-            batch, phis = self._bound(root.state[None].copy(), start, np.zeros(1))
+            batch = self._bound(root.state[None].copy(), start, np.zeros(1))
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
-            if self.root_bound >= self.cutoff or not self._shrink(root.state, batch):
+            if self.root_bound >= self.cutoff or not self._shrink(root, batch):
                 break
-        self._admit(batch, phis, [root], [(-1, False)], [root.state])
+        self._admit(batch, [Origin(root, -1, False, root.state)])
         self._report()
 
-    def _shrink(self, before: np.ndarray, batch: Batch) -> bool:
+    def _shrink(self, root: Node, batch: Batch) -> bool:
         """Leave out what the root has excluded for good, if that is a good part of the features.
 
         A smaller matrix has a larger smallest eigenvalue, hence a better split.
@@ -147,7 +159,7 @@ class Tree:
         if np.count_nonzero(state == IN) > self.k:
             return False
         self.dropped = min(self.dropped, self.cutoff)
-        self._record(-1, -1, False, before, batch, 0)
+        self._record(Origin(root, -1, False, root.state), batch, 0)
         self.inside = np.flatnonzero(state[keep] == IN)
         self.form = self.form.restricted(keep)
         return True
@@ -158,24 +170,21 @@ class Tree:
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
         return self._node(self.root_bound, -1, state, *nothing, 0.0)
 
-    def _bounded_children(self, nodes: list[Node]):
+    def _bounded_children(self, nodes: list[Node]) -> tuple[Batch, list[Origin]]:
         """Branch every node on one feature and bound the children, IN and OUT, as one batch."""
         rows = 2 * len(nodes)
         states = np.repeat(np.array([node.state for node in nodes]), 2, axis=0)
         duals = np.zeros((rows, self.form.p))
         levels = np.repeat([node.level for node in nodes], 2)
-        decisions = []
+        origins = []
         for i, node in enumerate(nodes):
             duals[2 * i : 2 * i + 2, node.nonzeros] = node.values
             feature = self._branching_feature(node, duals[2 * i])
             states[2 * i, feature], states[2 * i + 1, feature] = IN, OUT
-            decisions += [(feature, True), (feature, False)]
+            for row, inside in ((2 * i, True), (2 * i + 1, False)):
+                origins.append(Origin(node, feature, inside, states[row].copy()))
             self.recorder.close(node.number, Reason.BRANCHED)
-        before = states.copy()
-        batch, phis = self._bound(states, duals, levels)
-        self._tighten_split(batch)
-        parents = [node for node in nodes for _ in range(2)]
-        return batch, phis, parents, decisions, before
+        return self._bound(states, duals, levels), origins
 
     def _branching_feature(self, node: Node, dual: np.ndarray) -> int:
         if self.settings.advanced.branching == "heuristic":
@@ -185,7 +194,7 @@ class Tree:
             return feature
         return branching.by_relaxation(node.state, dual, np.abs(self.form.c))
 
-    def _bound(self, states, duals, levels) -> tuple[Batch, np.ndarray]:
+    def _bound(self, states: np.ndarray, duals: np.ndarray, levels: np.ndarray) -> Batch:
         batch = Batch(
             states=states,
             duals=duals,
@@ -193,29 +202,29 @@ class Tree:
             bounds=np.full(len(states), -np.inf),
             work=np.zeros(len(states)),
         )
-        phis = bound_and_fix(
+        bound_and_fix(
             self.method, self.form, self.split, batch, self.k, self.cutoff,
             self.settings.advanced.fixing, self.workers,
         )  # fmt: skip
         self.n_nodes += len(states)
         self.n_bounded += len(states)
         self.bounding += _PER_MULTIPLY * float(batch.work.sum()) + _PER_NODE * len(states)
-        return batch, phis
+        return batch
 
-    def _admit(self, batch: Batch, phis, parents, decisions, before) -> None:
+    def _admit(self, batch: Batch, origins: list[Origin]) -> None:
         """Prune, close or queue freshly bounded nodes; round their duals to better models."""
         cutoff = self.cutoff
         open_nodes: list[Node] = []
         closable: list[Node] = []
-        for i, (parent, (feature, inside)) in enumerate(zip(parents, decisions, strict=True)):
+        for i, origin in enumerate(origins):
             state, dual = batch.states[i], batch.duals[i]
-            number = self._record(parent.number, feature, inside, before[i], batch, i)
-            bound = max(float(batch.bounds[i]), parent.bound)
+            number = self._record(origin, batch, i)
+            bound = max(float(batch.bounds[i]), origin.parent.bound)
             if bound >= cutoff:
                 self.dropped = min(self.dropped, bound)
                 self.recorder.close(number, Reason.BOUND)
                 continue
-            if (state != before[i]).any():
+            if (state != origin.before).any():
                 self.dropped = min(self.dropped, cutoff)
             index = np.flatnonzero(dual)
             node = self._node(
@@ -347,8 +356,8 @@ class Tree:
         alive = np.flatnonzero(batch.bounds < self.cutoff)
         alive = alive[:: max(1, len(alive) // _SPLIT_NODES)][:_SPLIT_NODES]
         if len(alive):
-            duals = batch.duals[alive]
-            self._use(self.ascent.improve(batch.states[alive], duals, self.k, self.cutoff))
+            nodes = batch.states[alive], batch.duals[alive]
+            self._use(self.ascent.improve(*nodes, self.k, self.cutoff, self._should_stop))
 
     # Bookkeeping -----------------------------------------------------------------------------
 
@@ -356,22 +365,23 @@ class Tree:
         chosen = self.settings.advanced.batch_size
         return chosen or int(np.clip(32000 // self.form.p, 8, 128))
 
-    def _record(self, parent, feature, inside, before, batch: Batch, row: int) -> int:
+    def _record(self, origin: Origin, batch: Batch, row: int) -> int:
         if not self.recorder.enabled:
             return -1
         features, state = self.form.features, batch.states[row]
+        fixed = origin.before == FREE
         index = np.flatnonzero(batch.duals[row])
         return self.recorder.add(
             Record(
-                parent=parent,
-                feature=int(features[feature]) if feature >= 0 else -1,
-                inside=inside,
+                parent=origin.parent.number,
+                feature=int(features[origin.feature]) if origin.feature >= 0 else -1,
+                inside=origin.inside,
                 bound=float(batch.bounds[row]),
                 cutoff=self.cutoff,
                 split=len(self.recorder.splits) - 1,
                 dual=(features[index].astype(np.int32), batch.duals[row, index]),
-                fixed_in=features[(state == IN) & (before == FREE)].astype(np.int32),
-                fixed_out=features[(state == OUT) & (before == FREE)].astype(np.int32),
+                fixed_in=features[(state == IN) & fixed].astype(np.int32),
+                fixed_out=features[(state == OUT) & fixed].astype(np.int32),
             )
         )
 
