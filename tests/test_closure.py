@@ -7,7 +7,8 @@ import pytest
 from instances import Instance, make_node, node_values, standard_form, tolerance
 
 from bestk import Problem, closure
-from bestk._kernels import FREE, IN, condition, scan
+from bestk._kernels import FREE, IN
+from bestk._scan import condition, scan
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
 

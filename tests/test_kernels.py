@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from instances import bounded_fit
 
-from bestk import _kernels
+from bestk import _kernels, _scan
 from bestk._kernels import FREE, IN, OUT
 from bestk.relaxation import uniform_split
 
@@ -95,7 +95,7 @@ def test_fit_rows_solves_the_normal_equations(size):
     rng, A, c = random_form(size)
     supports = np.array([rng.permutation(8)[:size] for _ in range(6)], dtype=np.int64)
     coefs, values = np.empty(supports.shape), np.empty(6)
-    _kernels.fit_rows(A, c, *boxes(rng, 8, "none"), supports, coefs, values)
+    _scan.fit_rows(A, c, *boxes(rng, 8, "none"), supports, coefs, values)
     for S, coef, value in zip(supports, coefs, values, strict=True):
         expected = np.linalg.solve(A[np.ix_(S, S)], c[S])
         np.testing.assert_allclose(coef, expected, atol=1e-12)
@@ -109,7 +109,7 @@ def test_fit_rows_respects_boxes(seed, kind):
     lo, hi = boxes(rng, 8, kind)
     supports = np.array([rng.permutation(8)[:4] for _ in range(6)], dtype=np.int64)
     coefs, values = np.empty(supports.shape), np.empty(6)
-    _kernels.fit_rows(A, c, lo, hi, supports, coefs, values)
+    _scan.fit_rows(A, c, lo, hi, supports, coefs, values)
     for S, coef, value in zip(supports, coefs, values, strict=True):
         L = np.linalg.cholesky(A[np.ix_(S, S)])
         expected = bounded_fit(L.T, np.linalg.solve(L, c[S]), lo[S], hi[S])
@@ -126,7 +126,7 @@ def test_fit_rows_gives_a_dependent_feature_nothing():
     c = np.array([0.6, 0.6, 0.1])
     coefs, values = np.empty((1, 3)), np.empty(1)
     free = np.full(3, np.inf)
-    _kernels.fit_rows(A, c, -free, free, np.array([[0, 1, 2]]), coefs, values)
+    _scan.fit_rows(A, c, -free, free, np.array([[0, 1, 2]]), coefs, values)
     expected = np.linalg.lstsq(A, c, rcond=1e-10)[0]
     assert coefs[0, 1] == 0.0
     assert values[0] == pytest.approx(1.0 - c @ expected, abs=1e-13)

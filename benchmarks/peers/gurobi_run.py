@@ -2,7 +2,7 @@
 
     min b'Gb - 2c'b + alpha b'b   with z binary, sum z <= k, and b_j = 0 where z_j = 0, written as
 
-    sos1               w_j = 1 - z_j and b_j not both nonzero
+    sos1               1 - z_j and b_j not both nonzero (1 - z is the variable: the licence counts)
     bigM               |b_j| <= M z_j
     perspective        alpha sum s_j instead of alpha b'b, with b_j^2 <= s_j z_j
     eigen-perspective  the same after moving lmin(G) b'b from the quadratic into the sum
@@ -44,7 +44,8 @@ def solve(env, X, y, k, alpha, gap, time_limit, threads, formulation):
     with gp.Model(env=env) as model:
         M = FORMULATIONS[formulation].get("M", GRB.INFINITY)
         b = model.addMVar(p, lb=-M, ub=M)
-        z = model.addMVar(p, vtype=GRB.BINARY)
+        binary = model.addMVar(p, vtype=GRB.BINARY)
+        z = 1.0 - binary if formulation == "sos1" else binary
         model.addConstr(z.sum() <= k)
         if "perspective" in formulation:
             s = model.addMVar(p)
@@ -58,10 +59,8 @@ def solve(env, X, y, k, alpha, gap, time_limit, threads, formulation):
             objective = b @ Q @ b - 2.0 * c @ b + (alpha + shift) * s.sum()
         else:
             if formulation == "sos1":
-                w = model.addMVar(p)
-                model.addConstr(w == 1.0 - z)
                 for j in range(p):
-                    model.addSOS(GRB.SOS_TYPE1, [b[j].item(), w[j].item()])
+                    model.addSOS(GRB.SOS_TYPE1, [b[j].item(), binary[j].item()])
             else:
                 model.addConstr(b <= M * z)
                 model.addConstr(b >= -M * z)
@@ -74,7 +73,7 @@ def solve(env, X, y, k, alpha, gap, time_limit, threads, formulation):
         seconds = time.perf_counter() - start
         if model.SolCount == 0:
             return {"formulation": formulation, "seconds": seconds, "error": "no solution"}
-        support = np.flatnonzero(z.X > 0.5)
+        support = np.flatnonzero((binary.X > 0.5) != (formulation == "sos1"))
         return {
             "formulation": formulation,
             "seconds": seconds,

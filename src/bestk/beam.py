@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bestk._kernels import fit_rows
+from bestk._scan import fit_rows
 from bestk.scaling import StandardForm
 
 # A feature whose residual variance given a support is below this adds nothing but rounding.

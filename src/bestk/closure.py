@@ -14,7 +14,8 @@ from math import comb
 import numpy as np
 from scipy.linalg import qr
 
-from bestk._kernels import UNIT_ROUNDOFF, condition, scan
+from bestk._kernels import UNIT_ROUNDOFF
+from bestk._scan import condition, scan
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
