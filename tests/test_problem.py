@@ -111,7 +111,8 @@ def test_column_vector_y_is_accepted():
 
 
 def test_pandas_objects_are_accepted():
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     X, y = data()
     expected = bestk.solve(X, y, 3)
     result = bestk.solve(pandas.DataFrame(X), pandas.Series(y), 3)

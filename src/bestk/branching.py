@@ -7,11 +7,14 @@ from bestk.beam import beam_supports, fit_supports
 from bestk.scaling import StandardForm
 
 
-def by_relaxation(state: np.ndarray, dual: np.ndarray, phi: np.ndarray) -> int:
-    """The free feature with the largest relaxed coefficient (columns have unit length)."""
+def by_relaxation(form: StandardForm, state: np.ndarray, dual: np.ndarray) -> int:
+    """The free feature with the largest relaxed coefficient (columns have unit length).
+
+    Where the relaxation says nothing, the one most correlated with y.
+    """
     size = np.where(state == FREE, np.abs(dual), -1.0)
     if size.max() <= 0.0:
-        size = np.where(state == FREE, phi, -1.0)
+        size = np.where(state == FREE, np.abs(form.c), -1.0)
     return int(size.argmax())
 
 

@@ -37,7 +37,7 @@ def is_positive_semidefinite(A, t):
 def smallest_eigenvalue(A):
     """An estimate (from above) of the smallest eigenvalue of A by Lanczos on its inverse."""
     p = len(A)
-    factor = cholesky_or_none(A)
+    factor = _factor(A, 0.0)
     if factor is None:
         return 0.0
     steps = min(_LANCZOS_STEPS, p)
@@ -59,11 +59,6 @@ def smallest_eigenvalue(A):
         previous = estimate
         basis[i + 1] = w / off[i]
     return float(estimate)
-
-
-def cholesky_or_none(A):
-    factor, info = lapack.dpotrf(np.array(A, order="F"), lower=1, clean=0, overwrite_a=1)
-    return factor if info == 0 else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +176,7 @@ class _Relaxed:
 
 
 def _factor(A, t):
+    """Lower Cholesky factor of A - diag(t), or None where it does not exist."""
     Q = np.array(A, order="F")
     Q[np.diag_indices(len(A))] -= t
     factor, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)

@@ -192,7 +192,7 @@ class Tree:
             feature, support = branching.by_heuristic(self.form, node.state, self.k, width)
             self.incumbent.offer(self.form.features[support])
             return feature
-        return branching.by_relaxation(node.state, dual, np.abs(self.form.c))
+        return branching.by_relaxation(self.form, node.state, dual)
 
     def _bound(self, states: np.ndarray, duals: np.ndarray, levels: np.ndarray) -> Batch:
         batch = Batch(
