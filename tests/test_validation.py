@@ -184,7 +184,7 @@ def test_weights_must_be_nonnegative_numbers(weight, error, match):
         ([4], ValueError, "holds 4, but features are numbered 0 to 3"),
         ([-1], ValueError, "holds -1"),
         ([0.0], TypeError, "whole numbers"),
-        (["a"], TypeError, "whole numbers"),
+        (["a"], ValueError, "holds names, but the features have none"),
         ([True, False], ValueError, "mask of length 2"),
         ([[0], [1]], ValueError, "list of feature indices"),
         (1, ValueError, "list of feature indices"),

@@ -2,6 +2,7 @@
 
 from bestk import datasets
 from bestk.api import beam_search, solve
+from bestk.path import Path, solve_path
 from bestk.problem import Problem
 from bestk.result import Result, Snapshot, Status
 from bestk.settings import Advanced
@@ -10,6 +11,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advanced",
+    "Path",
     "Problem",
     "Result",
     "Snapshot",
@@ -17,4 +19,5 @@ __all__ = [
     "beam_search",
     "datasets",
     "solve",
+    "solve_path",
 ]

@@ -7,10 +7,10 @@ import numpy as np
 
 from bestk.certificate import Recorder
 from bestk.incumbent import Incumbent
+from bestk.presolve import Presolved
 from bestk.problem import Problem
 from bestk.progress import make_progress
 from bestk.result import Result, Snapshot, Status, relative_gap
-from bestk.scaling import StandardForm
 from bestk.settings import Advanced, Settings
 from bestk.threads import Workers, blas_threads, default_threads
 from bestk.tree import Tree
@@ -31,6 +31,7 @@ def solve(
     include: Any = None,
     exclude: Any = None,
     sample_weight: Any = None,
+    fit_intercept: bool = False,
     initial_support: Any = None,
     gap_tol: float = 1e-4,
     time_limit: float | None = None,
@@ -48,19 +49,20 @@ def solve(
     Parameters
     ----------
     X, y : array-like, (n, p) and (n,)
-        Finite real data. X is neither copied nor changed. There is no intercept: centre X and y, or
-        add a column of ones and name it in `include`.
+        Finite real data; X may be a data frame. X is neither copied nor changed.
     k : int
         Largest number of features, >= 0.
     alpha : float
         Ridge penalty, >= 0.
     bounds : pair (lower, upper) or None
         Scalars or (p,) arrays, lower <= 0 <= upper, as in scipy.optimize.lsq_linear.
-    include, exclude : index lists or masks
+    include, exclude : lists of column names or indices, or masks
         Features that must, or must not, be in the model.
     sample_weight : (n,) array or None
         Nonnegative weights of the squared residuals.
-    initial_support : index list or None
+    fit_intercept : bool
+        Give every model a free intercept, neither penalised nor counted in k.
+    initial_support : list of names or indices, or None
         A model to start from, at most k features.
     gap_tol : float
         The run ends when ``(objective - lower_bound) / objective`` is at most this.
@@ -106,9 +108,18 @@ def solve(
     )
     k = require_count("k", k, least=0)
     problem = Problem.from_data(
-        X, y, alpha=alpha, bounds=bounds, sample_weight=sample_weight, n_threads=n_threads
+        X,
+        y,
+        alpha=alpha,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
     )
-    return _run(problem, k, include, exclude, initial_support, settings, started)
+    with small_blas(problem, settings):
+        return solve_presolved(
+            Presolved.of(problem, include, exclude), k, initial_support, settings, started
+        )
 
 
 def solve_problem(
@@ -121,15 +132,30 @@ def solve_problem(
     **options: Any,
 ) -> Result:
     """:func:`solve` for a Problem that is already there."""
+    started = perf_counter()
+    settings = settings_of(options)
+    k = require_count("k", k, least=0)
+    with small_blas(problem, settings):
+        return solve_presolved(
+            Presolved.of(problem, include, exclude), k, initial_support, settings, started
+        )
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Settings of a run from keyword arguments; unknown names are an error."""
     unknown = set(options) - set(Settings.names())
     if unknown:
         known = ", ".join(("include", "exclude", "initial_support", *Settings.names()))
         raise TypeError(f"unknown option {sorted(unknown)[0]!r}; options are {known}")
     if options.get("advanced") is None:
-        options.pop("advanced", None)
-    settings = Settings(**options)
-    k = require_count("k", k, least=0)
-    return _run(problem, k, include, exclude, initial_support, settings, perf_counter())
+        options = {name: value for name, value in options.items() if name != "advanced"}
+    return Settings(**options)
+
+
+def small_blas(problem: Problem, settings: Settings):
+    """A context in which BLAS uses one thread, or for large problems those of the settings."""
+    threads = settings.n_threads or default_threads()
+    return blas_threads(1 if problem.n_features <= _SMALL else threads)
 
 
 def beam_search(
@@ -142,6 +168,7 @@ def beam_search(
     include: Any = None,
     exclude: Any = None,
     sample_weight: Any = None,
+    fit_intercept: bool = False,
     width: int = 50,
     n_threads: int | None = None,
 ) -> Result:
@@ -151,68 +178,56 @@ def beam_search(
     """
     options = Advanced(beam_width=width)
     problem = Problem.from_data(
-        X, y, alpha=alpha, bounds=bounds, sample_weight=sample_weight, n_threads=n_threads
+        X,
+        y,
+        alpha=alpha,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
     )
     return problem.solve(
         k, include=include, exclude=exclude, node_limit=0, n_threads=n_threads, advanced=options
     )
 
 
-def _run(problem, k, include, exclude, initial_support, settings, started) -> Result:
-    p = problem.n_features
-    include, exclude = as_features("include", include, p), as_features("exclude", exclude, p)
-    start = as_features("initial_support", initial_support, p)
-    _require_compatible(k, include, exclude, start)
+def solve_presolved(
+    presolved: Presolved, k: int, initial_support: Any, settings: Settings, started: float
+) -> Result:
+    """One search; BLAS threads are the caller's business."""
+    problem, form, include = presolved.problem, presolved.form, presolved.include
+    start = as_features(
+        "initial_support", initial_support, problem.n_features, problem.feature_names
+    )
+    _require_compatible(k, include, presolved.exclude, start)
     incumbent = Incumbent(problem)
-    # Columns of zeros, features that are excluded or bounded to zero cannot enter a model.
-    useful = (problem.gram.diagonal() > 0.0) & (problem.lower < problem.upper)
-    useful &= np.isfinite(problem.ridge)
-    useful[exclude] = False
-    features = np.flatnonzero(useful)
-    inside = np.flatnonzero(np.isin(features, include))
-    # Useless features that must be included still count.
-    k_left = min(k - int((~useful[include]).sum()), len(features))
-    incumbent.offer(features[inside])
+    incumbent.offer(presolved.required)
     if len(start):
         incumbent.offer(np.union1d(start, include)[:k] if len(start) < k else start)
     history: list[tuple[float, int, float, float]] = []
-    if problem.yy == 0.0 or k_left <= 0 or len(features) == 0:
+    size = presolved.size(k)
+    if form is None or size <= 0:
         bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
-        certificate = Recorder(True).certificate(k, include, exclude)
+        certificate = Recorder(True).certificate(k, include, presolved.exclude)
     else:
-        threads = settings.n_threads or default_threads()
         progress = make_progress(settings.progress)
         try:
-            with blas_threads(1 if len(features) <= _SMALL else threads), Workers(threads) as pool:
-                form = StandardForm.of(problem, features)
-                if problem.alpha == 0.0 and not form.is_boxed:
-                    form, inside = _without_copies(form, inside)
-                    k_left = min(k_left, form.p)
-                tree = Tree(form, inside, k_left, incumbent, settings, pool, progress, started)
+            with Workers(settings.n_threads) as pool:
+                inside = presolved.inside
+                tree = Tree(form, inside, size, incumbent, settings, pool, progress, started)
                 status = tree.run()
         finally:
             progress.close()
         bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
-        certificate = tree.recorder.certificate(k, include, exclude)
+        certificate = tree.recorder.certificate(k, include, presolved.exclude)
         if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
             status = Status.OPTIMAL
-    return _result(incumbent, include, bound, status, n_nodes, history, certificate, started)
-
-
-def _without_copies(form: StandardForm, inside: np.ndarray) -> tuple[StandardForm, np.ndarray]:
-    """Leave out features that repeat others; what must be included stays."""
-    repeated = form.copies()
-    repeated[inside] = False
-    if not repeated.any():
-        return form, inside
-    keep = np.flatnonzero(~repeated)
-    return form.restricted(keep), np.searchsorted(keep, inside)
+    return _result(
+        presolved, k, incumbent, bound, status, n_nodes, history, certificate, settings, started
+    )
 
 
 def _require_compatible(k, include, exclude, start) -> None:
-    both = np.intersect1d(include, exclude)
-    if len(both):
-        raise ValueError(f"feature {both[0]} is in both include and exclude")
     if len(include) > k:
         raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
     if len(start) > k:
@@ -223,8 +238,10 @@ def _require_compatible(k, include, exclude, start) -> None:
         raise ValueError(f"initial_support and include together name more than k = {k} features")
 
 
-def _result(incumbent, include, bound, status, n_nodes, history, certificate, started) -> Result:
-    problem = incumbent.problem
+def _result(
+    presolved, k, incumbent, bound, status, n_nodes, history, certificate, settings, started
+) -> Result:
+    problem = presolved.problem
     coef = np.zeros(problem.n_features)
     coef[incumbent.support] = incumbent.coef
     seconds = perf_counter() - started
@@ -238,8 +255,11 @@ def _result(incumbent, include, bound, status, n_nodes, history, certificate, st
     )
     history = [*history, (seconds, n_nodes, end.objective, end.lower_bound)]
     return Result(
+        k=k,
+        alpha=problem.alpha,
         coef=coef,
-        support=np.union1d(incumbent.support, include),
+        intercept=float(problem.y_mean - problem.x_mean @ coef),
+        support=np.union1d(incumbent.support, presolved.include),
         objective=end.objective,
         lower_bound=end.lower_bound,
         gap=end.gap,
@@ -247,6 +267,11 @@ def _result(incumbent, include, bound, status, n_nodes, history, certificate, st
         status=status,
         n_nodes=n_nodes,
         seconds=seconds,
+        yy=problem.yy,
+        n_samples=problem.n_samples,
+        fit_intercept=problem.fit_intercept,
+        feature_names=problem.feature_names,
+        settings=settings.summary(),
         history=np.array(history, dtype=HISTORY),
         certificate=certificate,
     )

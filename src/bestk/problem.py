@@ -1,26 +1,28 @@
 """The data of one regression problem, reduced to what the solver needs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack, lstsq
 
 from bestk._kernels import UNIT_ROUNDOFF
+from bestk.moments import Moments
 from bestk.threads import blas_threads
 from bestk.validation import (
     as_bounds,
     as_matrix,
     as_vector,
     as_weights,
+    names_of,
     require_consistent_gram,
     require_count,
     require_finite,
+    require_names,
     require_number,
 )
 
-_BLOCK_BYTES = 2**26
 # Column norms outside this range would over- or underflow when squared.
 _SAFE_SQUARES = (1e-200, 1e200)
 _SMALLEST_YY = 1e-300
@@ -40,13 +42,20 @@ class Problem:
     Attributes
     ----------
     gram, moment, yy : (p, p) array, (p,) array, float
-        X'X, X'y and y'y of the (weighted) data; columns of X multiplied by ``units``.
+        X'X, X'y and y'y of the (weighted) data, centred if there is an intercept; columns of X
+        multiplied by ``units``.
     n_samples : int or None
         Number of rows, where known.
     alpha : float
         Ridge penalty.
     lower, upper : (p,) arrays
         Bounds on the coefficients; infinite where there are none.
+    feature_names : tuple of str, or None
+        Column names, where the data had any.
+    fit_intercept : bool
+        Whether a free intercept is part of every model.
+    x_mean, y_mean : (p,) array, float
+        What was subtracted from the data; zeros without an intercept.
     error : float
         Relative rounding error of the entries of gram, moment and yy.
     """
@@ -58,6 +67,10 @@ class Problem:
     alpha: float
     lower: np.ndarray = field(repr=False)
     upper: np.ndarray = field(repr=False)
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    fit_intercept: bool = False
+    x_mean: np.ndarray = field(repr=False)
+    y_mean: float = 0.0
     error: float
     units: np.ndarray = field(repr=False)
     _data: "tuple[np.ndarray, np.ndarray, np.ndarray | None] | None" = field(
@@ -73,6 +86,7 @@ class Problem:
         alpha: float = 0.0,
         bounds: Any = None,
         sample_weight: Any = None,
+        fit_intercept: bool = False,
         n_threads: int | None = None,
     ) -> "Problem":
         """Problem of X (n, p) and y (n,); X is neither copied nor changed.
@@ -80,45 +94,32 @@ class Problem:
         Parameters
         ----------
         X, y : array-like
-            Finite real numbers; integers and single precision are converted block by block.
+            Finite real numbers; integers and single precision are converted block by block. The
+            column names of a data frame become ``feature_names``.
         alpha : float
             Ridge penalty, >= 0.
         bounds : pair (lower, upper) or None
             Scalars or (p,) arrays with lower <= 0 <= upper, as in scipy.optimize.lsq_linear.
         sample_weight : (n,) array or None
             Nonnegative weights of the squared residuals.
+        fit_intercept : bool
+            Give every model a free intercept, which is neither penalised nor counted in k.
         """
+        names = names_of(X)
         X = as_matrix("X", X)
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         weight = as_weights(sample_weight, X.shape[0])
         alpha = require_number("alpha", alpha, least=0.0)
         lower, upper = as_bounds(bounds, X.shape[1])
         with blas_threads(n_threads):
-            units = np.ones(X.shape[1])
-            gram, moment, yy = _accumulate(_blocks(X, y, weight, units), X.shape[1])
-            squares = np.diag(gram)
-            extreme = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
-            if extreme.any() or not np.isfinite(yy):
-                require_finite("X", X)
-                require_finite("y", y)
-                units = _safe_units(X, extreme)
-                if (units != 1.0).any():
-                    gram, moment, yy = _accumulate(_blocks(X, y, weight, units), X.shape[1])
-        if not np.isfinite(yy):
-            raise ValueError("y'y overflows: divide y by its largest absolute value")
-        if yy < _SMALLEST_YY and np.any(y):
-            raise ValueError("y'y underflows: divide y by its largest absolute value")
-        return cls(
-            gram=gram,
-            moment=moment,
-            yy=yy,
-            n_samples=X.shape[0],
+            moments = moments_of(X, y, weight, fit_intercept)
+        return cls.from_moments(
+            moments,
             alpha=alpha,
             lower=lower,
             upper=upper,
-            error=(X.shape[0] + 12) * UNIT_ROUNDOFF,
-            units=units,
-            _data=(X, y, weight),
+            feature_names=names,
+            data=(X, y, weight),
         )
 
     @classmethod
@@ -131,12 +132,14 @@ class Problem:
         *,
         alpha: float = 0.0,
         bounds: Any = None,
+        feature_names: Any = None,
     ) -> "Problem":
         """Problem of G = X'X (p, p), c = X'y (p,), yy = y'y and the number of rows n.
 
         Directions whose relative variance is below rounding cannot be told from exact collinearity
         in a Gram matrix; prefer :meth:`from_data` for nearly collinear features.
         """
+        names = feature_names or names_of(G)
         G = np.array(as_matrix("G", G), dtype=np.float64)
         if G.shape[0] != G.shape[1]:
             raise ValueError(f"G must be square (X'X), got shape {G.shape}")
@@ -157,6 +160,8 @@ class Problem:
             alpha=alpha,
             lower=lower,
             upper=upper,
+            feature_names=require_names(names, len(G)),
+            x_mean=np.zeros(len(G)),
             error=12 * UNIT_ROUNDOFF,
             units=np.ones(len(G)),
         )
@@ -168,6 +173,7 @@ class Problem:
         *,
         alpha: float = 0.0,
         bounds: Any = None,
+        fit_intercept: bool = False,
         n_threads: int | None = None,
     ) -> "Problem":
         """Problem of data that arrive as blocks (X_i, y_i) of rows, in one pass.
@@ -175,40 +181,64 @@ class Problem:
         Memory: one p x p matrix and one block. The blocks are not kept.
         """
         alpha = require_number("alpha", alpha, least=0.0)
-        gram, moment, yy, rows = np.zeros((0, 0)), np.zeros(0), 0.0, 0
+        total: Moments | None = None
+        names = None
         with blas_threads(n_threads):
             for i, (X, y) in enumerate(_pairs(batches)):
+                names = names or names_of(X)
                 X = as_matrix(f"X of batch {i}", X)
                 y = as_vector(f"y of batch {i}", y, length=X.shape[0], of="rows of X")
-                if i == 0:
-                    gram, moment = np.zeros((X.shape[1], X.shape[1])), np.zeros(X.shape[1])
-                elif X.shape[1] != len(gram):
+                if total is None:
+                    # The mean of the first batch is close enough as origin for the others.
+                    total = _origin(X, y, None, fit_intercept and len(y) > 0)
+                elif X.shape[1] != total.n_features:
                     raise ValueError(
-                        f"X of batch {i} has {X.shape[1]} columns, earlier ones {len(gram)}"
+                        f"X of batch {i} has {X.shape[1]} columns, earlier ones {total.n_features}"
                     )
-                blocks = _blocks(X, y, None, np.ones(X.shape[1]))
-                gram_i, moment_i, yy_i = _accumulate(blocks, X.shape[1])
-                if not (np.isfinite(gram_i.diagonal()).all() and np.isfinite(yy_i)):
+                moments = total.of_rows(X, y)
+                if not (np.isfinite(moments.gram.diagonal()).all() and np.isfinite(moments.yy)):
                     require_finite(f"X of batch {i}", X)
                     require_finite(f"y of batch {i}", y)
                     raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
-                gram += gram_i
-                moment += moment_i
-                yy += yy_i
-                rows += X.shape[0]
-        if rows == 0:
+                total = total + moments
+        if total is None or total.n_rows == 0:
             raise ValueError("batches must yield at least one pair (X, y) with rows")
-        lower, upper = as_bounds(bounds, len(gram))
-        return cls(
-            gram=gram,
-            moment=moment,
-            yy=yy,
-            n_samples=rows,
+        lower, upper = as_bounds(bounds, total.n_features)
+        return cls.from_moments(
+            total.centred() if fit_intercept else total,
             alpha=alpha,
             lower=lower,
             upper=upper,
-            error=(rows + 12) * UNIT_ROUNDOFF,
-            units=np.ones(len(gram)),
+            feature_names=names,
+        )
+
+    @classmethod
+    def from_moments(
+        cls,
+        moments: Moments,
+        *,
+        alpha: float,
+        lower: np.ndarray,
+        upper: np.ndarray,
+        feature_names: tuple[str, ...] | None,
+        data: Any = None,
+    ) -> "Problem":
+        """Problem of checked moments; `data` are the rows they come from, if at hand."""
+        return cls(
+            gram=moments.gram,
+            moment=moments.moment,
+            yy=moments.yy,
+            n_samples=moments.n_rows,
+            alpha=alpha,
+            lower=lower,
+            upper=upper,
+            feature_names=feature_names,
+            fit_intercept=moments.keep_sums,
+            x_mean=moments.shift,
+            y_mean=moments.y_shift,
+            error=moments.error,
+            units=moments.units,
+            _data=data,
         )
 
     @property
@@ -230,6 +260,14 @@ class Problem:
         from bestk.api import solve_problem
 
         return solve_problem(self, k, **options)
+
+    def solve_path(self, ks: Iterable[int] = range(1, 11), **options: Any):
+        """Best models of several sizes; options as in :func:`bestk.solve_path`."""
+        from bestk.api import settings_of
+        from bestk.path import as_sizes, path_of
+
+        include, exclude = options.pop("include", None), options.pop("exclude", None)
+        return path_of(self, as_sizes("ks", ks), include, exclude, settings_of(options))
 
     def objective(self, coef: Any) -> float:
         """f(b) = ||y - X b||^2 + alpha ||b||^2, from the data where they are at hand."""
@@ -268,7 +306,8 @@ class Problem:
         """(M, rhs) with ||rhs - M b||^2 = f + constant: weighted columns, then ridge rows."""
         if self._data is not None:
             X, y, weight = self._data
-            M, rhs = X[:, support] * self.units[support], y.astype(np.float64)
+            M = (X[:, support] - self.x_mean[support]) * self.units[support]
+            rhs = y - self.y_mean
             if weight is not None:
                 root = np.sqrt(weight)
                 M, rhs = M * root[:, None], rhs * root
@@ -290,7 +329,8 @@ class Problem:
         if self._data is not None:
             X, y, weight = self._data
             units = self.units[support]
-            residual = y - (X[:, support] * units) @ (coef / units)
+            chosen = (X[:, support] - self.x_mean[support]) * units
+            residual = (y - self.y_mean) - chosen @ (coef / units)
             if weight is not None:
                 return float(residual @ (weight * residual)) + penalty
             return float(residual @ residual) + penalty
@@ -321,34 +361,37 @@ def _least_squares(M, norms, rhs):
     return b
 
 
-def _blocks(X, y, weight, units):
-    """Rows of (X, y) as float64, weighted, in blocks small enough to convert on the fly."""
-    plain = X.dtype == np.float64 and weight is None and (units == 1.0).all()
-    rows = max(1, _BLOCK_BYTES // (8 * max(X.shape[1], 1)))
-    step = max(X.shape[0], 1) if plain else rows
-    for start in range(0, X.shape[0], step):
-        block = X[start : start + step]
-        target = np.asarray(y[start : start + step], dtype=np.float64)
-        if not plain:
-            block = block.astype(np.float64) * units
-            if weight is not None:
-                root = np.sqrt(weight[start : start + step])
-                block, target = block * root[:, None], target * root
-        yield block, target
+def moments_of(X, y, weight, fit_intercept) -> Moments:
+    """Moments of checked arrays in units that are safe to square, or an error that says why not."""
+    origin = _origin(X, y, weight, fit_intercept)
+    moments = origin.of_rows(X, y, weight)
+    squares = moments.gram.diagonal()
+    extreme = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
+    if extreme.any() or not np.isfinite(moments.yy):
+        require_finite("X", X)
+        require_finite("y", y)
+        units = _safe_units(X, extreme)
+        if (units != 1.0).any():
+            moments = replace(origin, units=units).of_rows(X, y, weight)
+    if not np.isfinite(moments.yy):
+        raise ValueError("y'y overflows: divide y by its largest absolute value")
+    if moments.yy < _SMALLEST_YY and np.any(y):
+        raise ValueError("y'y underflows: divide y by its largest absolute value")
+    return moments.centred() if fit_intercept else moments
 
 
-def _accumulate(blocks, p):
-    gram, moment, yy = None, np.zeros(p), 0.0
+def _origin(X, y, weight, fit_intercept) -> Moments:
+    """Empty moments about the (weighted) means of the rows, or about zero."""
+    if not fit_intercept:
+        return Moments.empty(X.shape[1])
+    share = np.ones(len(y)) if weight is None else weight
+    share = share / (share.sum() or 1.0)
+    x_mean = np.zeros(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for X, y in blocks:
-            product = X.T @ X
-            if gram is None:
-                gram = product
-            else:
-                gram += product
-            moment += X.T @ y
-            yy += float(y @ y)
-    return (np.zeros((p, p)) if gram is None else gram), moment, yy
+        for start in range(0, len(y), 4096):  # blocks: X may have to be converted
+            rows = slice(start, start + 4096)
+            x_mean += share[rows] @ X[rows]
+        return Moments.empty(X.shape[1], means=(x_mean, float(share @ y)))
 
 
 def _safe_units(X, extreme):

@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
 import numpy as np
+
+from bestk.criteria import information_criterion
+from bestk.validation import as_matrix, names_of
 
 # Below this share of y'y an objective is a perfect fit up to rounding, and gaps are measured
 # against the share instead of against the objective.
@@ -78,12 +82,16 @@ class Result:
 
     Attributes
     ----------
+    k, alpha : int, float
+        Largest number of features and ridge penalty that were asked for.
     coef : (p,) array
         Coefficients, at most k of them nonzero.
+    intercept : float
+        Constant term; 0 unless ``fit_intercept``.
     support : (m,) int array
         Sorted indices of the chosen features, m <= k.
     objective : float
-        ``||y - X coef||^2 + alpha ||coef||^2``, y'y included.
+        ``||y - intercept - X coef||^2 + alpha ||coef||^2``, y'y included.
     lower_bound : float
         Proven: no admissible coefficient vector has an objective below it.
     gap, explained_gap : float
@@ -92,13 +100,20 @@ class Result:
         Why the run ended, and what that means for the user.
     n_nodes, seconds : int, float
         Nodes bounded or enumerated, and wall-clock time.
+    yy : float
+        Objective of the model without features: y'y, of centred y if there is an intercept.
+    n_samples, fit_intercept, feature_names, settings
+        What the problem and the run were.
     history : structured array (seconds, nodes, incumbent, bound)
         How incumbent and bound moved.
     certificate : Certificate or None
         The tree with the reason that closes each leaf; None once it grew too large to keep.
     """
 
+    k: int
+    alpha: float
     coef: np.ndarray
+    intercept: float
     support: np.ndarray
     objective: float
     lower_bound: float
@@ -107,6 +122,11 @@ class Result:
     status: Status
     n_nodes: int
     seconds: float
+    yy: float
+    n_samples: int | None
+    fit_intercept: bool
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
     history: np.ndarray = field(repr=False)
     certificate: object | None = field(default=None, repr=False)
 
@@ -114,20 +134,93 @@ class Result:
     def message(self) -> str:
         return f"{str(self.status).capitalize()}. {self.status.advice}"
 
+    @property
+    def rss(self) -> float:
+        """Sum of (weighted) squared residuals: the objective without the ridge penalty."""
+        shrunk = np.sqrt(self.alpha) * self.coef
+        return max(self.objective - float(shrunk @ shrunk), 0.0)
+
+    @property
+    def r2(self) -> float:
+        """Share of y'y that is explained; the usual R^2 if there is an intercept."""
+        return 1.0 - self.rss / self.yy if self.yy > 0 else 1.0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the chosen features; x0, x1, ... where the data had none."""
+        return [self.name(j) for j in self.support]
+
+    def name(self, feature: int) -> str:
+        return self.feature_names[feature] if self.feature_names else f"x{feature}"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """``intercept + X coef`` for rows X (n, p) in the column order of the fit."""
+        names = names_of(X)
+        if names and self.feature_names and names != self.feature_names:
+            raise ValueError("X has other column names, or another order, than the data of the fit")
+        X = as_matrix("X", X)
+        if X.shape[1] != len(self.coef):
+            raise ValueError(f"X has {X.shape[1]} columns, but the model has {len(self.coef)}")
+        return self.intercept + X[:, self.support] @ self.coef[self.support]
+
+    def criterion(self, name: str = "aicc") -> float:
+        """AICc, BIC or EBIC of this model (theory eq. 13); smaller is better."""
+        return information_criterion(
+            name,
+            rss=max(self.rss, PERFECT_FIT * self.yy),
+            n=self.n_samples,
+            size=len(self.support),
+            extra=1 + self.fit_intercept,
+            p=len(self.coef),
+        )
+
+    def equation(self, target: str = "y", digits: int = 4) -> str:
+        """The model as text, such as ``y = 152.1 + 5.7 bmi - 0.2 age``."""
+        terms = [(self.coef[j], f" {self.name(j)}") for j in self.support]
+        if self.fit_intercept:
+            terms.insert(0, (self.intercept, ""))
+        if not terms:
+            return f"{target} = 0"
+        text = "".join(
+            f" {'-' if value < 0 else '+'} {abs(value):.{digits}g}{name}" for value, name in terms
+        )
+        return f"{target} = {text[3:] if text.startswith(' + ') else '-' + text[3:]}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """The gap over time (:func:`bestk.plots.gap`); returns the matplotlib Axes."""
+        from bestk import plots
+
+        return plots.gap(self, ax=ax)
+
+    def to_html(self, path: Any = None, **options: Any) -> str:
+        """One self-contained page about this run (:func:`bestk.report.page`), written to path."""
+        from bestk import report
+
+        return report.write(report.result_page(self, **options), path)
+
+    def _repr_html_(self) -> str:
+        from bestk import report
+
+        return report.result_summary(self)
+
     def __str__(self) -> str:
         rows = [
             ("status", str(self.status)),
             ("objective", f"{self.objective:.10g}"),
             ("lower bound", f"{self.lower_bound:.10g}"),
             ("gap", f"{self.gap:.3g}  (explained gap {self.explained_gap:.3g})"),
+            ("R²", f"{self.r2:.6g}"),
             ("nodes", f"{self.n_nodes}"),
             ("seconds", f"{self.seconds:.3g}"),
         ]
         lines = [f"bestk: {len(self.support)} of {len(self.coef)} features"]
         lines += [f"  {name:<12} {value}" for name, value in rows]
-        lines += ["  feature      coefficient"]
         shown = self.support[:20]
-        lines += [f"  {j:<12} {self.coef[j]:.8g}" for j in shown]
+        terms = [("intercept", self.intercept)] if self.fit_intercept else []
+        terms += [(self.name(j), self.coef[j]) for j in shown]
+        width = max([12, *(len(name) for name, _ in terms)])
+        lines += [f"  {'feature':<{width}} coefficient"]
+        lines += [f"  {name:<{width}} {value:.8g}" for name, value in terms]
         if len(self.support) > len(shown):
             lines += [f"  ... and {len(self.support) - len(shown)} more"]
         return "\n".join([*lines, self.status.advice])

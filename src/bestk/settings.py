@@ -102,3 +102,15 @@ class Settings:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         return tuple(f.name for f in fields(cls))
+
+    def summary(self) -> dict[str, Any]:
+        """The plain values: what a report shows and what can be stored."""
+        hidden = ("progress", "callback", "advanced")
+        plain = {name: getattr(self, name) for name in self.names() if name not in hidden}
+        return plain | {f"advanced.{name}": value for name, value in self._changed()}
+
+    def _changed(self):
+        for item in fields(Advanced):
+            value = getattr(self.advanced, item.name)
+            if value != item.default:
+                yield item.name, value

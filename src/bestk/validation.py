@@ -2,6 +2,8 @@
 
 import math
 import numbers
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -89,11 +91,34 @@ def as_bounds(bounds: Any, p: int) -> tuple[np.ndarray, np.ndarray]:
     return lower, upper
 
 
-def as_features(name: str, value: Any, p: int) -> np.ndarray:
-    """Sorted unique feature indices from indices or a boolean mask."""
+def names_of(X: Any) -> tuple[str, ...] | None:
+    """Column names of a data frame (pandas, polars) or Arrow table; None if there are none."""
+    columns = getattr(X, "column_names", None)  # Arrow
+    if columns is None:
+        columns = getattr(X, "columns", None)
+    if columns is None or callable(columns) or not all(isinstance(name, str) for name in columns):
+        return None
+    return tuple(columns)
+
+
+def require_names(names: Any, p: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    names = tuple(names)
+    if len(names) != p or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"feature_names must be {p} strings, one per feature")
+    return names
+
+
+def as_features(
+    name: str, value: Any, p: int, feature_names: tuple[str, ...] | None = None
+) -> np.ndarray:
+    """Sorted unique feature indices from names, indices or a boolean mask."""
     if value is None:
         return np.zeros(0, dtype=np.intp)
-    array = np.asarray(value)
+    array = np.asarray([value] if isinstance(value, str) else value)
+    if array.ndim == 1 and array.size and all(isinstance(item, str) for item in array):
+        return np.unique(_positions(name, array.tolist(), feature_names)).astype(np.intp)
     if array.size == 0:
         return np.zeros(0, dtype=np.intp)
     if array.ndim != 1:
@@ -103,11 +128,29 @@ def as_features(name: str, value: Any, p: int) -> np.ndarray:
             raise ValueError(f"{name} is a mask of length {len(array)}, but there are {p} features")
         return np.flatnonzero(array)
     if array.dtype.kind not in "ui":
-        raise TypeError(f"{name} must hold whole numbers (feature indices), got {array.dtype}")
+        raise TypeError(
+            f"{name} must hold whole numbers (feature indices) or names, got {array.dtype}"
+        )
     if (array < 0).any() or (array >= p).any():
         wrong = array[(array < 0) | (array >= p)][0]
         raise ValueError(f"{name} holds {wrong}, but features are numbered 0 to {p - 1}")
     return np.unique(array).astype(np.intp)
+
+
+def _positions(name: str, wanted: Any, feature_names: tuple[str, ...] | None) -> list[int]:
+    if feature_names is None:
+        raise ValueError(f"{name} holds names, but the features have none; pass indices instead")
+    position = {feature: j for j, feature in enumerate(feature_names)}
+    for feature in wanted:
+        if feature not in position:
+            raise ValueError(f"{name}: there is no feature {feature!r}{nearest(feature, position)}")
+    return [position[feature] for feature in wanted]
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint that names the most similar known words, or nothing."""
+    close = get_close_matches(word, list(known), n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def require_consistent_gram(G: np.ndarray, c: np.ndarray, yy: float) -> None:

@@ -1,0 +1,156 @@
+"""Sums of products of rows: all that a least-squares problem keeps of its data."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from bestk._kernels import UNIT_ROUNDOFF
+
+_BLOCK_BYTES = 2**26
+# A centred column this small beside its mean, in units of rounding, is a constant.
+_CONSTANT = 64
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Moments:
+    """Weighted sums over rows of (x - shift), (y - y_shift) and of their products.
+
+    Moments about one origin can be added and subtracted, so the rows outside a fold cost nothing
+    once the whole and the fold are known; :meth:`centred` moves the origin to the mean. Columns of
+    X are multiplied by ``units``, powers of two. ``error`` bounds the rounding of entry (i, j)
+    relative to the root of the squares i and j, and so does it for the moment and y'y.
+    """
+
+    gram: np.ndarray = field(repr=False)
+    moment: np.ndarray = field(repr=False)
+    yy: float
+    x_sum: np.ndarray = field(repr=False)
+    y_sum: float
+    weight: float
+    n_rows: int
+    shift: np.ndarray = field(repr=False)
+    y_shift: float
+    units: np.ndarray = field(repr=False)
+    keep_sums: bool
+    error: float = 0.0
+
+    @classmethod
+    def empty(cls, p: int, *, units: Any = None, means: Any = None) -> "Moments":
+        """No rows yet. Means (of X and of y, roughly) as origin if there is to be an intercept."""
+        shift, y_shift = (np.zeros(p), 0.0) if means is None else means
+        return cls(
+            gram=np.zeros((p, p)),
+            moment=np.zeros(p),
+            yy=0.0,
+            x_sum=np.zeros(p),
+            y_sum=0.0,
+            weight=0.0,
+            n_rows=0,
+            shift=shift,
+            y_shift=y_shift,
+            units=np.ones(p) if units is None else units,
+            keep_sums=means is not None,
+        )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.shift)
+
+    def of_rows(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> "Moments":
+        """Moments of these rows alone, about the shift and in the units of `self`."""
+        p = len(self.shift)
+        gram, moment, yy, x_sum, y_sum = np.zeros((0, 0)), np.zeros(p), 0.0, np.zeros(p), 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block, target, root in self._blocks(X, y, weight):
+                product = block.T @ block
+                gram = product if len(gram) == 0 else np.add(gram, product, out=gram)
+                moment += block.T @ target
+                yy += float(target @ target)
+                if self.keep_sums:
+                    x_sum += root @ block
+                    y_sum += float(root @ target)
+        return replace(
+            self,
+            gram=gram if len(gram) else np.zeros((p, p)),
+            moment=moment,
+            yy=yy,
+            x_sum=x_sum,
+            y_sum=y_sum,
+            weight=float(X.shape[0] if weight is None else weight.sum()),
+            n_rows=X.shape[0],
+            error=(X.shape[0] + 12) * UNIT_ROUNDOFF,
+        )
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return self._combined(other, np.add)
+
+    def __sub__(self, other: "Moments") -> "Moments":
+        return self._combined(other, np.subtract)._lost_digits(self)
+
+    def centred(self) -> "Moments":
+        """The same moments about the mean of their rows; constant columns become zeros."""
+        if self.weight <= 0:
+            return self
+        mean, y_mean = self.x_sum / self.weight, self.y_sum / self.weight
+        moved = replace(
+            self,
+            gram=self.gram - self.weight * np.outer(mean, mean),
+            moment=self.moment - self.weight * y_mean * mean,
+            yy=self.yy - self.weight * y_mean**2,
+            x_sum=np.zeros_like(mean),
+            y_sum=0.0,
+            shift=self.shift + mean / self.units,
+            y_shift=self.y_shift + y_mean,
+            error=self.error + 4 * UNIT_ROUNDOFF,
+        )
+        return moved._lost_digits(self)
+
+    def _combined(self, other: "Moments", operation: np.ufunc) -> "Moments":
+        sums = ("gram", "moment", "yy", "x_sum", "y_sum", "weight", "n_rows")
+        combined = {name: operation(getattr(self, name), getattr(other, name)) for name in sums}
+        return replace(self, **combined, error=max(self.error, other.error) + UNIT_ROUNDOFF)
+
+    def _lost_digits(self, before: "Moments") -> "Moments":
+        """Account for cancellation: what is below rounding is zero, the error grows for the rest.
+
+        Entries were computed to `error` relative to the squares before, which may be much larger.
+        """
+        old, new = before.gram.diagonal(), self.gram.diagonal()
+        level = _CONSTANT * UNIT_ROUNDOFF * np.abs(self.shift * self.units)
+        alive = new > np.maximum(self.weight * level**2, 8 * self.error * old)
+        y_level = _CONSTANT * UNIT_ROUNDOFF * abs(self.y_shift)
+        y_alive = self.yy > max(self.weight * y_level**2, 8 * self.error * before.yy)
+        growth = max(
+            np.max(old[alive] / new[alive], initial=1.0), before.yy / self.yy if y_alive else 1.0
+        )
+        gram, moment = self.gram, self.moment
+        if not alive.all() or not y_alive:
+            gram = gram * alive * alive[:, None]
+            moment = moment * (alive if y_alive else 0.0)
+        return replace(
+            self,
+            gram=gram,
+            moment=moment,
+            yy=self.yy if y_alive else 0.0,
+            error=2 * self.error * float(growth),
+        )
+
+    def _blocks(self, X, y, weight) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Rows as float64, shifted and weighted, in blocks small enough to convert on the fly."""
+        plain = X.dtype == np.float64 and weight is None and not self.keep_sums
+        plain = plain and (self.units == 1.0).all()
+        rows = max(1, _BLOCK_BYTES // (8 * max(X.shape[1], 1)))
+        step = max(X.shape[0], 1) if plain else rows
+        for start in range(0, X.shape[0], step):
+            block = X[start : start + step]
+            target = np.asarray(y[start : start + step], dtype=np.float64)
+            root = np.ones(len(block))
+            if not plain:
+                block = (block.astype(np.float64) - self.shift) * self.units
+                target = target - self.y_shift
+                if weight is not None:
+                    root = np.sqrt(weight[start : start + step])
+                    block, target = block * root[:, None], target * root
+            yield block, target, root

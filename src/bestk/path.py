@@ -1,0 +1,175 @@
+"""The best model of every size, each with its own proof."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bestk.api import settings_of, small_blas, solve_presolved
+from bestk.presolve import Presolved
+from bestk.problem import Problem
+from bestk.result import Result, Status
+from bestk.settings import Settings
+from bestk.validation import require_count
+
+
+@dataclass(frozen=True, eq=False)
+class Path(Mapping[int, Result]):
+    """A mapping from k to the :class:`Result` for at most k features, k ascending.
+
+    >>> import bestk
+    >>> X, y, _ = bestk.datasets.make_synthetic(200, 30, k=3, rho=0.5)
+    >>> path = bestk.solve_path(X, y, ks=range(1, 6))
+    >>> path.best("ebic").support.tolist(), len(path[2].support)
+    ([0, 10, 20], 2)
+    """
+
+    results: tuple[Result, ...]
+
+    def __getitem__(self, k: int) -> Result:
+        for result in self.results:
+            if result.k == k:
+                return result
+        raise KeyError(k)
+
+    def __iter__(self) -> Iterator[int]:
+        return (result.k for result in self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def ks(self) -> np.ndarray:
+        return np.array([result.k for result in self.results])
+
+    @property
+    def objectives(self) -> np.ndarray:
+        return np.array([result.objective for result in self.results])
+
+    @property
+    def lower_bounds(self) -> np.ndarray:
+        return np.array([result.lower_bound for result in self.results])
+
+    @property
+    def gaps(self) -> np.ndarray:
+        return np.array([result.gap for result in self.results])
+
+    @property
+    def coefs(self) -> np.ndarray:
+        """(len(path), p) coefficients, one row per k."""
+        return np.array([result.coef for result in self.results])
+
+    @property
+    def is_proven(self) -> bool:
+        return all(result.status is Status.OPTIMAL for result in self.results)
+
+    def scores(self, criterion: str = "aicc") -> np.ndarray:
+        """AICc, BIC or EBIC of each model; see :meth:`Result.criterion`."""
+        return np.array([result.criterion(criterion) for result in self.results])
+
+    def best(self, criterion: str = "aicc") -> Result:
+        """The model with the smallest criterion, the smaller k where two tie."""
+        return self.results[int(np.argmin(self.scores(criterion)))]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Objective and bound against k (:func:`bestk.plots.path`); returns the Axes."""
+        from bestk import plots
+
+        return plots.path(self, ax=ax)
+
+    def to_html(self, path: Any = None, **options: Any) -> str:
+        """One self-contained page about the whole path, written to `path` if given."""
+        from bestk import report
+
+        return report.write(report.path_page(self, **options), path)
+
+    def _repr_html_(self) -> str:
+        from bestk import report
+
+        return report.path_summary(self)
+
+    def __str__(self) -> str:
+        known = all(result.n_samples is not None for result in self.results)
+        heads = f"{'k':>4} {'objective':>13} {'gap':>9} {'R²':>8}"
+        lines = [heads + (f" {'AICc':>10} {'BIC':>10}" if known else "") + "  status, features"]
+        for result in self.results:
+            names = ", ".join(result.names[:6]) + (", ..." if len(result.names) > 6 else "")
+            line = f"{result.k:>4} {result.objective:>13.7g} {result.gap:>9.2g} {result.r2:>8.4f}"
+            if known:
+                line += f" {result.criterion('aicc'):>10.2f} {result.criterion('bic'):>10.2f}"
+            lines.append(f"{line}  {result.status}: {names}")
+        return "\n".join(lines)
+
+
+def solve_path(
+    X: Any,
+    y: Any,
+    ks: Iterable[int] = range(1, 11),
+    *,
+    alpha: float = 0.0,
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    n_threads: int | None = None,
+    **options: Any,
+) -> Path:
+    """Best models ``min ||y - X b||^2 + alpha ||b||^2`` with at most k nonzeros, for every k of ks.
+
+    One Gram matrix and one factorisation serve all sizes, and each size starts from the model of
+    the size before.
+
+    Parameters
+    ----------
+    X, y, alpha, bounds, include, exclude, sample_weight, fit_intercept, n_threads
+        As in :func:`bestk.solve`.
+    ks : iterable of int
+        Sizes; solved in ascending order.
+    **options
+        Any other option of :func:`bestk.solve`. Limits hold for each k, not for the sum.
+
+    Returns
+    -------
+    Path
+        A mapping from k to Result, with information criteria, plots and a report.
+    """
+    settings = settings_of({"n_threads": n_threads, **options})
+    sizes = as_sizes("ks", ks)
+    problem = Problem.from_data(
+        X,
+        y,
+        alpha=alpha,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
+    )
+    return path_of(problem, sizes, include, exclude, settings)
+
+
+def path_of(
+    problem: Problem, ks: list[int], include: Any, exclude: Any, settings: Settings
+) -> Path:
+    """The path of a problem that is already there."""
+    results: list[Result] = []
+    with small_blas(problem, settings):
+        presolved = Presolved.of(problem, include, exclude)
+        for k in ks:
+            start = results[-1].support if results else None
+            results.append(solve_presolved(presolved, k, start, settings, perf_counter()))
+            if results[-1].status is Status.INTERRUPTED:
+                break
+    return Path(tuple(results))
+
+
+def as_sizes(name: str, ks: Any) -> list[int]:
+    """Ascending unique sizes."""
+    if isinstance(ks, int):
+        raise TypeError(f"{name} must be several sizes, such as range(1, {ks + 1}); got {ks}")
+    sizes = sorted({require_count(f"each of {name}", k, least=0) for k in ks})
+    if not sizes:
+        raise ValueError(f"{name} must hold at least one size")
+    return sizes

@@ -1,0 +1,70 @@
+"""What can be decided before any search, and is the same for every k."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bestk.problem import Problem
+from bestk.scaling import StandardForm
+from bestk.validation import as_features
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Presolved:
+    """A problem without the features that cannot enter any model.
+
+    ``form`` is None where no feature can. ``required`` are the included features that can enter,
+    ``inside`` the same in the form's numbering; the others add nothing but still count towards k.
+    """
+
+    problem: Problem = field(repr=False)
+    include: np.ndarray
+    exclude: np.ndarray
+    form: StandardForm | None
+    required: np.ndarray
+    inside: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, include: Any = None, exclude: Any = None) -> "Presolved":
+        p, names = problem.n_features, problem.feature_names
+        include = as_features("include", include, p, names)
+        exclude = as_features("exclude", exclude, p, names)
+        both = np.intersect1d(include, exclude)
+        if len(both):
+            name = repr(names[both[0]]) if names else both[0]
+            raise ValueError(f"feature {name} is in both include and exclude")
+        # Columns of zeros, features that are excluded or bounded to zero cannot enter a model.
+        useful = (problem.gram.diagonal() > 0.0) & (problem.lower < problem.upper)
+        useful &= np.isfinite(problem.ridge)
+        useful[exclude] = False
+        features = np.flatnonzero(useful)
+        inside = np.flatnonzero(np.isin(features, include))
+        form = None
+        if len(features) and problem.yy > 0.0:
+            form = StandardForm.of(problem, features)
+            if problem.alpha == 0.0 and not form.is_boxed:
+                form, inside = _without_copies(form, inside)
+        return cls(
+            problem=problem,
+            include=include,
+            exclude=exclude,
+            form=form,
+            required=include[useful[include]],
+            inside=inside,
+        )
+
+    def size(self, k: int) -> int:
+        """How many features of the form a model with at most k features may have."""
+        useless = len(self.include) - len(self.required)
+        return 0 if self.form is None else min(k - useless, self.form.p)
+
+
+def _without_copies(form: StandardForm, inside: np.ndarray) -> tuple[StandardForm, np.ndarray]:
+    """Leave out features that repeat others; what must be included stays."""
+    repeated = form.copies()
+    repeated[inside] = False
+    if not repeated.any():
+        return form, inside
+    keep = np.flatnonzero(~repeated)
+    return form.restricted(keep), np.searchsorted(keep, inside)
