@@ -316,7 +316,7 @@ def test_batches_must_fit_together(batches, error, match):
     check(lambda: Problem.from_batches(batches), error, match)
 
 
-@pytest.mark.parametrize("batches", [3, [X], [(X, Y, Y)], [X[:, 0]]])
+@pytest.mark.parametrize("batches", [3, [X], [(X, Y, Y, Y)], [X[:, 0]]])
 def test_batches_must_be_pairs(batches):
     check(lambda: Problem.from_batches(batches), (TypeError, ValueError), "batch")
 

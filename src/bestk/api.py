@@ -1,5 +1,6 @@
 """From arrays to a proven model: the functions users call."""
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -11,7 +12,7 @@ from bestk.presolve import Presolved
 from bestk.problem import Problem
 from bestk.progress import make_progress
 from bestk.result import Result, Snapshot, Status, relative_gap
-from bestk.settings import Advanced, Settings
+from bestk.settings import Advanced, Settings, settings_of
 from bestk.threads import Workers, blas_threads, default_threads
 from bestk.tree import Tree
 from bestk.validation import as_features, require_count
@@ -116,10 +117,7 @@ def solve(
         fit_intercept=fit_intercept,
         n_threads=n_threads,
     )
-    with small_blas(problem, settings):
-        return solve_presolved(
-            Presolved.of(problem, include, exclude), k, initial_support, settings, started
-        )
+    return _solve(problem, k, include, exclude, initial_support, settings, started)
 
 
 def solve_problem(
@@ -135,21 +133,26 @@ def solve_problem(
     started = perf_counter()
     settings = settings_of(options)
     k = require_count("k", k, least=0)
+    return _solve(problem, k, include, exclude, initial_support, settings, started)
+
+
+def _solve(problem, k, include, exclude, initial_support, settings, started) -> Result:
     with small_blas(problem, settings):
-        return solve_presolved(
-            Presolved.of(problem, include, exclude), k, initial_support, settings, started
-        )
+        presolved = Presolved.of(problem, include, exclude)
+        start = _start(presolved, k, initial_support)
+        return solve_presolved(presolved, k, [start], settings, started)
 
 
-def settings_of(options: dict[str, Any]) -> Settings:
-    """Settings of a run from keyword arguments; unknown names are an error."""
-    unknown = set(options) - set(Settings.names())
-    if unknown:
-        known = ", ".join(("include", "exclude", "initial_support", *Settings.names()))
-        raise TypeError(f"unknown option {sorted(unknown)[0]!r}; options are {known}")
-    if options.get("advanced") is None:
-        options = {name: value for name, value in options.items() if name != "advanced"}
-    return Settings(**options)
+def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
+    p, names = presolved.problem.n_features, presolved.problem.feature_names
+    start = as_features("initial_support", initial_support, p, names)
+    if len(start) > k:
+        raise ValueError(f"initial_support has {len(start)} features, but k = {k}")
+    if np.isin(start, presolved.exclude).any():
+        raise ValueError("initial_support contains excluded features")
+    if len(np.union1d(start, presolved.include)) > max(k, len(presolved.include)):
+        raise ValueError(f"initial_support and include together name more than k = {k} features")
+    return start
 
 
 def small_blas(problem: Problem, settings: Settings):
@@ -192,18 +195,20 @@ def beam_search(
 
 
 def solve_presolved(
-    presolved: Presolved, k: int, initial_support: Any, settings: Settings, started: float
+    presolved: Presolved,
+    k: int,
+    starts: Sequence[np.ndarray],
+    settings: Settings,
+    started: float,
 ) -> Result:
-    """One search; BLAS threads are the caller's business."""
+    """One search from known supports; BLAS threads are the caller's business."""
     problem, form, include = presolved.problem, presolved.form, presolved.include
-    start = as_features(
-        "initial_support", initial_support, problem.n_features, problem.feature_names
-    )
-    _require_compatible(k, include, presolved.exclude, start)
+    if len(include) > k:
+        raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
     incumbent = Incumbent(problem)
     incumbent.offer(presolved.required)
-    if len(start):
-        incumbent.offer(np.union1d(start, include)[:k] if len(start) < k else start)
+    for support in starts:
+        incumbent.offer(np.union1d(support, presolved.required))
     history: list[tuple[float, int, float, float]] = []
     size = presolved.size(k)
     if form is None or size <= 0:
@@ -225,17 +230,6 @@ def solve_presolved(
     return _result(
         presolved, k, incumbent, bound, status, n_nodes, history, certificate, settings, started
     )
-
-
-def _require_compatible(k, include, exclude, start) -> None:
-    if len(include) > k:
-        raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
-    if len(start) > k:
-        raise ValueError(f"initial_support has {len(start)} features, but k = {k}")
-    if np.isin(start, exclude).any():
-        raise ValueError("initial_support contains excluded features")
-    if len(np.union1d(start, include)) > k:
-        raise ValueError(f"initial_support and include together name more than k = {k} features")
 
 
 def _result(

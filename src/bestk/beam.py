@@ -52,7 +52,7 @@ def _grow_exactly(form, include, size, width, mask):
         moment = moment[parents] - step[:, None] * new
         rows = np.concatenate([rows, new[:, None]], axis=1)
         supports = np.column_stack([supports[parents], chosen])
-    return supports[np.argsort(-gain, kind="stable")]
+    return supports[np.argsort(-_steady(gain), kind="stable")]
 
 
 def _exact_gains(variance, moment):
@@ -70,6 +70,7 @@ def _best_children(supports, gain, variance, moment, mask, width):
 
 def _distinct_best(supports, score, width):
     """(parent, feature) of the `width` best distinct supports; score is (parents, features)."""
+    score = _steady(score)
     # A support is reached from at most t + 1 parents, so this many contain `width` distinct ones.
     many = min(score.size, width * (supports.shape[1] + 1))
     flat = np.argpartition(-score.ravel(), many - 1)[:many]
@@ -81,6 +82,11 @@ def _distinct_best(supports, score, width):
     _, first = np.unique(keys, return_index=True)
     best = np.sort(first)[:width]
     return parents[best], chosen[best]
+
+
+def _steady(score):
+    """Scores cut to twelve digits: ties go to the first feature, not to rounding."""
+    return np.rint(score * 2.0**40)
 
 
 def _grow_by_gradient(form, include, size, width, mask):

@@ -11,6 +11,8 @@ from bestk._kernels import UNIT_ROUNDOFF
 _BLOCK_BYTES = 2**26
 # A centred column this small beside its mean, in units of rounding, is a constant.
 _CONSTANT = 64
+# Column norms outside this range would over- or underflow when squared.
+_SAFE_SQUARES = (1e-200, 1e200)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,7 +31,7 @@ class Moments:
     x_sum: np.ndarray = field(repr=False)
     y_sum: float
     weight: float
-    n_rows: int
+    n_rows: int | None
     shift: np.ndarray = field(repr=False)
     y_shift: float
     units: np.ndarray = field(repr=False)
@@ -58,6 +60,16 @@ class Moments:
     def n_features(self) -> int:
         return len(self.shift)
 
+    @property
+    def extreme(self) -> np.ndarray:
+        """Mask of columns that are zero, not finite, or too large or small to be squared."""
+        squares = self.gram.diagonal()
+        return ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
+
+    @property
+    def is_safe(self) -> bool:
+        return bool(np.isfinite(self.yy) and not self.extreme.any())
+
     def of_rows(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> "Moments":
         """Moments of these rows alone, about the shift and in the units of `self`."""
         p = len(self.shift)
@@ -83,6 +95,31 @@ class Moments:
             error=(X.shape[0] + 12) * UNIT_ROUNDOFF,
         )
 
+    def with_target(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> "Moments":
+        """Moments of the same rows X and weights with another y; the Gram matrix is shared."""
+        if self.keep_sums:
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean = float(np.average(y, weights=weight) if self.weight > 0 else 0.0)
+            origin = replace(self, y_shift=mean)
+        else:
+            origin = self
+        moment, yy, y_sum = np.zeros(self.n_features), 0.0, 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for block, target, root in origin._blocks(X, y, weight):
+                moment += block.T @ target
+                yy += float(target @ target)
+                y_sum += float(root @ target)
+        moment *= self.gram.diagonal() > 0.0
+        return replace(origin, moment=moment, yy=yy, y_sum=y_sum if self.keep_sums else 0.0)
+
+    def mean_squared_error(self, coef: np.ndarray, intercept: float) -> float:
+        """Weighted mean of (y - intercept - x'coef)^2 over the rows of these moments."""
+        b = coef / self.units
+        offset = self.y_shift - self.shift @ coef - intercept
+        total = self.yy - 2.0 * self.moment @ b + b @ self.gram @ b
+        total += 2.0 * offset * (self.y_sum - self.x_sum @ b) + self.weight * offset**2
+        return max(float(total), 0.0) / self.weight
+
     def __add__(self, other: "Moments") -> "Moments":
         return self._combined(other, np.add)
 
@@ -96,7 +133,7 @@ class Moments:
         mean, y_mean = self.x_sum / self.weight, self.y_sum / self.weight
         moved = replace(
             self,
-            gram=self.gram - self.weight * np.outer(mean, mean),
+            gram=self.gram - self.weight * np.outer(mean, mean) if mean.any() else self.gram,
             moment=self.moment - self.weight * y_mean * mean,
             yy=self.yy - self.weight * y_mean**2,
             x_sum=np.zeros_like(mean),

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bestk.api import settings_of, small_blas, solve_presolved
+from bestk.api import small_blas, solve_presolved
 from bestk.presolve import Presolved
 from bestk.problem import Problem
 from bestk.result import Result, Status
-from bestk.settings import Settings
+from bestk.settings import Settings, settings_of
 from bestk.validation import require_count
 
 
@@ -151,15 +151,21 @@ def solve_path(
 
 
 def path_of(
-    problem: Problem, ks: list[int], include: Any, exclude: Any, settings: Settings
+    problem: Problem,
+    ks: list[int],
+    include: Any,
+    exclude: Any,
+    settings: Settings,
+    similar: Path | None = None,
 ) -> Path:
-    """The path of a problem that is already there."""
+    """The path of a problem that is already there; a path of a similar one gives good starts."""
     results: list[Result] = []
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, include, exclude)
         for k in ks:
-            start = results[-1].support if results else None
-            results.append(solve_presolved(presolved, k, start, settings, perf_counter()))
+            starts = [results[-1].support] if results else []
+            starts += [similar[k].support] if similar else []
+            results.append(solve_presolved(presolved, k, starts, settings, perf_counter()))
             if results[-1].status is Status.INTERRUPTED:
                 break
     return Path(tuple(results))

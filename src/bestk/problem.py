@@ -23,8 +23,6 @@ from bestk.validation import (
     require_number,
 )
 
-# Column norms outside this range would over- or underflow when squared.
-_SAFE_SQUARES = (1e-200, 1e200)
 _SMALLEST_YY = 1e-300
 _RANK_TOLERANCE = 1e-14
 _TINY_RIDGE = 1e-8
@@ -41,38 +39,22 @@ class Problem:
 
     Attributes
     ----------
-    gram, moment, yy : (p, p) array, (p,) array, float
-        X'X, X'y and y'y of the (weighted) data, centred if there is an intercept; columns of X
-        multiplied by ``units``.
-    n_samples : int or None
-        Number of rows, where known.
+    moments : Moments
+        Sums of products of the (weighted) rows, about their mean if there is an intercept.
+        ``gram``, ``moment``, ``yy``, ``n_samples`` and others read from it.
     alpha : float
         Ridge penalty.
     lower, upper : (p,) arrays
         Bounds on the coefficients; infinite where there are none.
     feature_names : tuple of str, or None
         Column names, where the data had any.
-    fit_intercept : bool
-        Whether a free intercept is part of every model.
-    x_mean, y_mean : (p,) array, float
-        What was subtracted from the data; zeros without an intercept.
-    error : float
-        Relative rounding error of the entries of gram, moment and yy.
     """
 
-    gram: np.ndarray = field(repr=False)
-    moment: np.ndarray = field(repr=False)
-    yy: float
-    n_samples: int | None
+    moments: Moments = field(repr=False)
     alpha: float
     lower: np.ndarray = field(repr=False)
     upper: np.ndarray = field(repr=False)
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
-    fit_intercept: bool = False
-    x_mean: np.ndarray = field(repr=False)
-    y_mean: float = 0.0
-    error: float
-    units: np.ndarray = field(repr=False)
     _data: "tuple[np.ndarray, np.ndarray, np.ndarray | None] | None" = field(
         default=None, repr=False
     )
@@ -87,6 +69,7 @@ class Problem:
         bounds: Any = None,
         sample_weight: Any = None,
         fit_intercept: bool = False,
+        feature_names: Any = None,
         n_threads: int | None = None,
     ) -> "Problem":
         """Problem of X (n, p) and y (n,); X is neither copied nor changed.
@@ -94,8 +77,7 @@ class Problem:
         Parameters
         ----------
         X, y : array-like
-            Finite real numbers; integers and single precision are converted block by block. The
-            column names of a data frame become ``feature_names``.
+            Finite real numbers; integers and single precision are converted block by block.
         alpha : float
             Ridge penalty, >= 0.
         bounds : pair (lower, upper) or None
@@ -104,8 +86,10 @@ class Problem:
             Nonnegative weights of the squared residuals.
         fit_intercept : bool
             Give every model a free intercept, which is neither penalised nor counted in k.
+        feature_names : p strings, or None
+            Those of the data frame by default.
         """
-        names = names_of(X)
+        names = feature_names or names_of(X)
         X = as_matrix("X", X)
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         weight = as_weights(sample_weight, X.shape[0])
@@ -113,13 +97,13 @@ class Problem:
         lower, upper = as_bounds(bounds, X.shape[1])
         with blas_threads(n_threads):
             moments = moments_of(X, y, weight, fit_intercept)
-        return cls.from_moments(
-            moments,
+        return cls(
+            moments=moments,
             alpha=alpha,
             lower=lower,
             upper=upper,
-            feature_names=names,
-            data=(X, y, weight),
+            feature_names=require_names(names, X.shape[1]),
+            _data=(X, y, weight),
         )
 
     @classmethod
@@ -152,94 +136,89 @@ class Problem:
         require_finite("c", c)
         require_consistent_gram(G, c, yy)
         lower, upper = as_bounds(bounds, len(G))
-        return cls(
+        moments = replace(
+            Moments.empty(len(G)),
             gram=0.5 * (G + G.T),
             moment=c,
             yy=yy,
-            n_samples=n,
+            n_rows=n,
+            error=12 * UNIT_ROUNDOFF,
+        )
+        return cls(
+            moments=moments,
             alpha=alpha,
             lower=lower,
             upper=upper,
             feature_names=require_names(names, len(G)),
-            x_mean=np.zeros(len(G)),
-            error=12 * UNIT_ROUNDOFF,
-            units=np.ones(len(G)),
         )
 
     @classmethod
     def from_batches(
         cls,
-        batches: Iterable[tuple[Any, Any]],
+        batches: Iterable[tuple[Any, ...]],
         *,
         alpha: float = 0.0,
         bounds: Any = None,
         fit_intercept: bool = False,
         n_threads: int | None = None,
     ) -> "Problem":
-        """Problem of data that arrive as blocks (X_i, y_i) of rows, in one pass.
+        """Problem of data that arrive as blocks (X_i, y_i) or (X_i, y_i, weight_i), in one pass.
 
         Memory: one p x p matrix and one block. The blocks are not kept.
         """
         alpha = require_number("alpha", alpha, least=0.0)
-        total: Moments | None = None
-        names = None
         with blas_threads(n_threads):
-            for i, (X, y) in enumerate(_pairs(batches)):
-                names = names or names_of(X)
-                X = as_matrix(f"X of batch {i}", X)
-                y = as_vector(f"y of batch {i}", y, length=X.shape[0], of="rows of X")
-                if total is None:
-                    # The mean of the first batch is close enough as origin for the others.
-                    total = _origin(X, y, None, fit_intercept and len(y) > 0)
-                elif X.shape[1] != total.n_features:
-                    raise ValueError(
-                        f"X of batch {i} has {X.shape[1]} columns, earlier ones {total.n_features}"
-                    )
-                moments = total.of_rows(X, y)
-                if not (np.isfinite(moments.gram.diagonal()).all() and np.isfinite(moments.yy)):
-                    require_finite(f"X of batch {i}", X)
-                    require_finite(f"y of batch {i}", y)
-                    raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
-                total = total + moments
-        if total is None or total.n_rows == 0:
-            raise ValueError("batches must yield at least one pair (X, y) with rows")
+            (total,), names = moments_of_batches(batches, fit_intercept)
         lower, upper = as_bounds(bounds, total.n_features)
-        return cls.from_moments(
-            total.centred() if fit_intercept else total,
+        return cls(
+            moments=total.centred() if fit_intercept else total,
             alpha=alpha,
             lower=lower,
             upper=upper,
             feature_names=names,
         )
 
-    @classmethod
-    def from_moments(
-        cls,
-        moments: Moments,
-        *,
-        alpha: float,
-        lower: np.ndarray,
-        upper: np.ndarray,
-        feature_names: tuple[str, ...] | None,
-        data: Any = None,
-    ) -> "Problem":
-        """Problem of checked moments; `data` are the rows they come from, if at hand."""
-        return cls(
-            gram=moments.gram,
-            moment=moments.moment,
-            yy=moments.yy,
-            n_samples=moments.n_rows,
-            alpha=alpha,
-            lower=lower,
-            upper=upper,
-            feature_names=feature_names,
-            fit_intercept=moments.keep_sums,
-            x_mean=moments.shift,
-            y_mean=moments.y_shift,
-            error=moments.error,
-            units=moments.units,
-            _data=data,
-        )
+    @property
+    def gram(self) -> np.ndarray:
+        """X'X, (p, p); columns of X multiplied by ``units``."""
+        return self.moments.gram
+
+    @property
+    def moment(self) -> np.ndarray:
+        """X'y, (p,)."""
+        return self.moments.moment
+
+    @property
+    def yy(self) -> float:
+        """y'y: the objective of the model without features."""
+        return self.moments.yy
+
+    @property
+    def n_samples(self) -> int | None:
+        return self.moments.n_rows
+
+    @property
+    def fit_intercept(self) -> bool:
+        """Whether a free intercept is part of every model."""
+        return self.moments.keep_sums
+
+    @property
+    def x_mean(self) -> np.ndarray:
+        """What was subtracted from the rows of X, (p,); zeros without an intercept."""
+        return self.moments.shift
+
+    @property
+    def y_mean(self) -> float:
+        return self.moments.y_shift
+
+    @property
+    def units(self) -> np.ndarray:
+        return self.moments.units
+
+    @property
+    def error(self) -> float:
+        """Rounding error of the entries of gram, moment and yy relative to their scale."""
+        return self.moments.error
 
     @property
     def ridge(self) -> np.ndarray:
@@ -255,6 +234,21 @@ class Problem:
     def is_bounded(self) -> bool:
         return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
+    def with_alpha(self, alpha: float) -> "Problem":
+        """The same data with another ridge penalty."""
+        return replace(self, alpha=require_number("alpha", alpha, least=0.0))
+
+    def with_target(self, y: Any) -> "Problem":
+        """The same X, weights and options with another y; the Gram matrix is shared."""
+        if self._data is None:
+            raise ValueError("a problem made from a Gram matrix or batches keeps no rows")
+        X, _, weight = self._data
+        y = as_vector("y", y, length=X.shape[0], of="rows of X")
+        moments = self.moments.with_target(X, y, weight)
+        require_safe_target(moments, y)
+        moments = moments.centred() if self.fit_intercept else moments
+        return replace(self, moments=moments, _data=(X, y, weight))
+
     def solve(self, k: int, **options: Any):
         """Best model with at most k features; options as in :func:`bestk.solve`."""
         from bestk.api import solve_problem
@@ -263,8 +257,8 @@ class Problem:
 
     def solve_path(self, ks: Iterable[int] = range(1, 11), **options: Any):
         """Best models of several sizes; options as in :func:`bestk.solve_path`."""
-        from bestk.api import settings_of
         from bestk.path import as_sizes, path_of
+        from bestk.settings import settings_of
 
         include, exclude = options.pop("include", None), options.pop("exclude", None)
         return path_of(self, as_sizes("ks", ks), include, exclude, settings_of(options))
@@ -339,16 +333,6 @@ class Problem:
         return max(float(loss), 0.0) + penalty
 
 
-def _pairs(batches):
-    """The items of batches, each checked to be a pair (X, y)."""
-    if not isinstance(batches, Iterable):
-        raise TypeError("batches must be an iterable of pairs (X, y)")
-    for item in batches:
-        if not isinstance(item, tuple | list) or len(item) != 2:
-            raise TypeError("batches must yield pairs (X, y) of a block of rows and its targets")
-        yield item
-
-
 def _least_squares(M, norms, rhs):
     """argmin ||rhs - (M / norms) b||: normal equations with refinement, or QR if they are poor."""
     G = (M.T @ M) / np.outer(norms, norms)
@@ -363,24 +347,73 @@ def _least_squares(M, norms, rhs):
 
 def moments_of(X, y, weight, fit_intercept) -> Moments:
     """Moments of checked arrays in units that are safe to square, or an error that says why not."""
-    origin = _origin(X, y, weight, fit_intercept)
+    origin = origin_of(X, y, weight, fit_intercept)
     moments = origin.of_rows(X, y, weight)
-    squares = moments.gram.diagonal()
-    extreme = ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
-    if extreme.any() or not np.isfinite(moments.yy):
+    if not moments.is_safe:
         require_finite("X", X)
         require_finite("y", y)
-        units = _safe_units(X, extreme)
+        units = _safe_units(X, moments.extreme)
         if (units != 1.0).any():
             moments = replace(origin, units=units).of_rows(X, y, weight)
-    if not np.isfinite(moments.yy):
-        raise ValueError("y'y overflows: divide y by its largest absolute value")
-    if moments.yy < _SMALLEST_YY and np.any(y):
-        raise ValueError("y'y underflows: divide y by its largest absolute value")
+    require_safe_target(moments, y)
     return moments.centred() if fit_intercept else moments
 
 
-def _origin(X, y, weight, fit_intercept) -> Moments:
+def require_safe_target(moments: Moments, y: np.ndarray) -> None:
+    if not np.isfinite(moments.yy):
+        require_finite("y", y)
+        raise ValueError("y'y overflows: divide y by its largest absolute value")
+    if moments.yy < _SMALLEST_YY and np.any(y != moments.y_shift):
+        raise ValueError("y'y underflows: divide y by its largest absolute value")
+
+
+def moments_of_batches(
+    batches: Any, fit_intercept: bool, n_parts: int = 1, seed: int = 0
+) -> tuple[list[Moments], tuple[str, ...] | None]:
+    """Moments about one origin of batches of rows, dealt out to parts at random, in one pass."""
+    parts: list[Moments] = []
+    names = None
+    rng = np.random.default_rng(seed)
+    n_rows = 0
+    for i, item in enumerate(_items(batches)):
+        names = names or names_of(item[0])
+        X = as_matrix(f"X of batch {i}", item[0])
+        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
+        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
+        if len(y) == 0:
+            continue
+        if not parts:
+            # The mean of the first batch is close enough as origin for the others.
+            parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
+        p = parts[0].n_features
+        if X.shape[1] != p:
+            raise ValueError(f"X of batch {i} has {X.shape[1]} columns, earlier ones {p}")
+        part = rng.permutation((n_rows + np.arange(len(y))) % n_parts)
+        n_rows += len(y)
+        for j in range(n_parts):
+            rows = slice(None) if n_parts == 1 else np.flatnonzero(part == j)
+            moments = parts[j].of_rows(X[rows], y[rows], None if weight is None else weight[rows])
+            if not (np.isfinite(moments.gram.diagonal()).all() and np.isfinite(moments.yy)):
+                require_finite(f"X of batch {i}", X)
+                require_finite(f"y of batch {i}", y)
+                raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
+            parts[j] = parts[j] + moments
+    if not parts:
+        raise ValueError("batches must yield at least one pair (X, y) with rows")
+    return parts, names
+
+
+def _items(batches):
+    """The items of batches, each checked to be (X, y) or (X, y, weight)."""
+    if not isinstance(batches, Iterable):
+        raise TypeError("batches must be an iterable of pairs (X, y)")
+    for item in batches:
+        if not isinstance(item, tuple | list) or len(item) not in (2, 3):
+            raise TypeError("batches must yield pairs (X, y) of a block of rows and its targets")
+        yield item
+
+
+def origin_of(X, y, weight, fit_intercept) -> Moments:
     """Empty moments about the (weighted) means of the rows, or about zero."""
     if not fit_intercept:
         return Moments.empty(X.shape[1])

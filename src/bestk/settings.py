@@ -1,7 +1,7 @@
 """Every knob of a run, checked once, where it enters."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from bestk.validation import require_choice, require_count, require_number
@@ -103,6 +103,14 @@ class Settings:
     def names(cls) -> tuple[str, ...]:
         return tuple(f.name for f in fields(cls))
 
+    def as_options(self) -> dict[str, Any]:
+        """The keyword arguments that give these settings."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def on_one_thread(self) -> "Settings":
+        """For runs that are themselves spread over threads."""
+        return replace(self, n_threads=1)
+
     def summary(self) -> dict[str, Any]:
         """The plain values: what a report shows and what can be stored."""
         hidden = ("progress", "callback", "advanced")
@@ -114,3 +122,14 @@ class Settings:
             value = getattr(self.advanced, item.name)
             if value != item.default:
                 yield item.name, value
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Settings of a run from keyword arguments; unknown names are an error."""
+    unknown = set(options) - set(Settings.names())
+    if unknown:
+        known = ", ".join(("include", "exclude", "initial_support", *Settings.names()))
+        raise TypeError(f"unknown option {sorted(unknown)[0]!r}; options are {known}")
+    if options.get("advanced") is None:
+        options = {name: value for name, value in options.items() if name != "advanced"}
+    return Settings(**options)
