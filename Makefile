@@ -28,7 +28,7 @@ docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings
 	@echo "open docs/_build/html/index.html"
 
 clean:  ## remove what was built, but keep .venv and the peers' environments
-	rm -rf build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_gap.png
+	rm -rf build dist docs/_build docs/auto_examples .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_gap.png
 	find src tests benchmarks examples -name __pycache__ -type d -not -path '*/.venvs/*' -prune -exec rm -rf {} +
 
 .venv/.installed: pyproject.toml

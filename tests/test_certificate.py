@@ -39,7 +39,7 @@ def nodes_of(certificate):
 
 def bound_of(problem, certificate, record, inside, outside):
     """h(g) by the formula (theory eq. 3), phi per feature, phi of the free ones ranked, and r."""
-    features, t = certificate.splits[record.split]
+    features, t, _, _ = certificate.splits[record.split]
     form = StandardForm.of(problem, features)
     index, values = record.dual
     g = np.zeros(form.p)
@@ -56,6 +56,34 @@ def bound_of(problem, certificate, record, inside, outside):
     return value, phi, free, r
 
 
+def has_blocks(certificate, record):
+    return len(certificate.splits[record.split].clusters) > 0
+
+
+def check_block_record(problem, certificate, record):
+    """The bound of a block split (theory eq. 14), and its fixings, by trying every support."""
+    features, t, clusters, matrices = certificate.splits[record.split]
+    form = StandardForm.of(problem, features)
+    T = np.diag(t)
+    for cluster, matrix in zip(clusters, matrices, strict=True):
+        T[np.ix_(cluster, cluster)] = matrix
+    Q = form.A - T
+    assert np.linalg.eigvalsh(Q)[0] >= -SLACK
+    g = record.dual[1]
+    u = form.c - Q @ g
+    size = min(certificate.k, form.p)
+    values = {
+        support: 1.0
+        - g @ Q @ g
+        - u[list(support)] @ np.linalg.solve(T[np.ix_(support, support)], u[list(support)])
+        for support in combinations(range(form.p), size)
+    }
+    assert record.bound <= min(values.values()) + SLACK
+    for j in np.searchsorted(features, record.fixed_out):
+        lowest = min(value for support, value in values.items() if j in support)
+        assert lowest >= record.cutoff - SLACK
+
+
 def check_records(problem, certificate):
     """Every bound and every fixing follows from the recorded dual vector."""
     states = nodes_of(certificate)
@@ -63,6 +91,9 @@ def check_records(problem, certificate):
         zip(certificate.records, states, strict=True)
     ):
         assert record.parent < number
+        if has_blocks(certificate, record):
+            check_block_record(problem, certificate, record)
+            continue
         value, phi, free, r = bound_of(problem, certificate, record, inside, outside)
         assert record.bound <= value + SLACK
         if np.isfinite(value) and np.isfinite(record.bound):
@@ -104,11 +135,16 @@ def _claim(certificate, roots, children, support):
         assert reasons.get(-1) is Reason.ENUMERATED
         return contradicted[0] if contradicted else None
     best = -np.inf
-    for number in roots[:-1]:
+    # The tree hangs on the last root with a diagonal; what other roots say holds for all of it.
+    trees = [i for i in roots if not has_blocks(certificate, records[i])]
+    closed_before_it = reasons.get(-1) is Reason.BOUND
+    for number in roots if closed_before_it else [i for i in roots if i != trees[-1]]:
         best = max(best, records[number].bound)
         if _is_fixed_away(records[number], support):
             return records[number].cutoff
-    number = roots[-1]
+    if closed_before_it:
+        return best
+    number = trees[-1]
     while True:
         record = records[number]
         best = max(best, record.bound)

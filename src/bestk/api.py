@@ -202,7 +202,7 @@ def solve_presolved(
     started: float,
 ) -> Result:
     """One search from known supports; BLAS threads are the caller's business."""
-    problem, form, include = presolved.problem, presolved.form, presolved.include
+    problem, include = presolved.problem, presolved.include
     if len(include) > k:
         raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
     incumbent = Incumbent(problem)
@@ -211,15 +211,14 @@ def solve_presolved(
         incumbent.offer(np.union1d(support, presolved.required))
     history: list[tuple[float, int, float, float]] = []
     size = presolved.size(k)
-    if form is None or size <= 0:
+    if size <= 0:
         bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
         certificate = Recorder(True).certificate(k, include, presolved.exclude)
     else:
         progress = make_progress(settings.progress)
         try:
             with Workers(settings.n_threads) as pool:
-                inside = presolved.inside
-                tree = Tree(form, inside, size, incumbent, settings, pool, progress, started)
+                tree = Tree(presolved, size, incumbent, settings, pool, progress, started)
                 status = tree.run()
         finally:
             progress.close()

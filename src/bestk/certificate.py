@@ -1,7 +1,9 @@
 """A record of the proof: the tree, and why each of its leaves is closed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +37,18 @@ class Record:
     reason: Reason = Reason.BRANCHED
 
 
+class SplitRecord(NamedTuple):
+    """A split A = Q + T over some features: T is diagonal, or has blocks over clusters.
+
+    Clusters hold positions within ``features``; ``t`` holds the charges of all other features.
+    """
+
+    features: np.ndarray
+    t: np.ndarray
+    clusters: Sequence[np.ndarray] = ()
+    matrices: Sequence[np.ndarray] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Certificate:
     """The recorded tree. ``records[i]`` is node i; parents come before their children."""
@@ -42,7 +56,7 @@ class Certificate:
     k: int
     include: np.ndarray
     exclude: np.ndarray
-    splits: list[tuple[np.ndarray, np.ndarray]] = field(repr=False)
+    splits: list[SplitRecord] = field(repr=False)
     records: list[Record] = field(repr=False)
     reasons: dict[int, Reason] = field(repr=False)
 
@@ -57,13 +71,15 @@ class Recorder:
     def __init__(self, enabled: bool, limit: float = 64e6) -> None:
         self.records: list[Record] = []
         self.reasons: dict[int, Reason] = {}
-        self.splits: list[tuple[np.ndarray, np.ndarray]] = []
+        self.splits: list[SplitRecord] = []
         self.enabled = enabled
         self.bytes = 0
         self._limit = limit
 
-    def add_split(self, features: np.ndarray, t: np.ndarray) -> None:
-        self.splits.append((features, t))
+    def add_split(self, *split: Any) -> int:
+        """Number of the new split, given as the fields of a SplitRecord."""
+        self.splits.append(SplitRecord(*split))
+        return len(self.splits) - 1
 
     def add(self, record: Record) -> int:
         """Number of the new record; meaningless once recording has stopped."""

@@ -257,7 +257,7 @@ class SparseRidgeCV(_SparseLinearModel):
     >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
     >>> model = SparseRidgeCV(ks=range(1, 8), rule="one-se").fit(X, y)
     >>> model.k_, model.result_.names
-    (2, ['bmi', 's5'])
+    (5, ['sex', 'bmi', 'bp', 's3', 's5'])
     """
 
     def __init__(

@@ -73,14 +73,14 @@ class Path(Mapping[int, Result]):
         """The model with the smallest criterion, the smaller k where two tie."""
         return self.results[int(np.argmin(self.scores(criterion)))]
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Any = None, criterion: str | None = None) -> Any:
         """Objective and bound against k (:func:`bestk.plots.path`); returns the Axes."""
         from bestk import plots
 
-        return plots.path(self, ax=ax)
+        return plots.path(self, ax=ax, criterion=criterion)
 
     def to_html(self, path: Any = None, **options: Any) -> str:
-        """One self-contained page about the whole path, written to `path` if given."""
+        """One self-contained page (:func:`bestk.report.path_page`), written to `path` if given."""
         from bestk import report
 
         return report.write(report.path_page(self, **options), path)

@@ -55,7 +55,7 @@ def gap(result: Any, ax: Any = None) -> Any:
     if seconds[-1] > _WIDE * seconds[0] > 0:
         ax.set_xscale("log")
     else:
-        ax.set_xlim(left=0)
+        ax.set_xlim(0, 1.05 * seconds[-1])
         ax.locator_params(axis="x", nbins=6)
     _fit_objectives(ax, incumbent, bound)
     ax.set_title(f"Gap {percent(result.gap)} after {result.seconds:.3g} s")
@@ -220,7 +220,8 @@ def percent(share: float) -> str:
     """A share in per cent with three digits, rounded up: a gap must not look smaller than it is."""
     if not np.isfinite(share):
         return "∞"
-    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
+    # The first rounding drops what is noise of the division, or 0.01 might become 0.0101.
+    digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{100 * share:.12g}")
     return f"{float(digits):.3g}%"
 
 
@@ -267,6 +268,7 @@ def _fit_objectives(ax, objectives, bounds):
 
 
 def _short(name, length=22):
+    name = " ".join(name.split())
     return name if len(name) <= length else name[: length - 1] + "…"
 
 
@@ -363,7 +365,7 @@ def _draw_lines(ax, cv, choices):
             label=f"alpha = {alpha:.3g}",
         )
     for name, marker, size, (alpha, k) in choices:
-        i, j = _position(cv, alpha, k)
+        i, j = position(cv, alpha, k)
         ax.plot(
             k + shifts[i],
             cv.mean[i, j],
@@ -377,7 +379,7 @@ def _draw_lines(ax, cv, choices):
         )
     ax.set_ylabel(cv.measure)
     _integer_ticks(ax)
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", labelspacing=0.8)
 
 
 def _draw_surface(ax, cv, choices):
@@ -393,10 +395,10 @@ def _draw_surface(ax, cv, choices):
         vmax=top,
         cmap=colormaps["cividis_r"].resampled(32),
         edgecolors="face",
-        linewidth=0.2,
+        linewidth=0.6,
     )
     for name, marker, size, (alpha, k) in choices:
-        i, j = _position(cv, alpha, k)
+        i, j = position(cv, alpha, k)
         ax.plot(
             j,
             i,
@@ -418,6 +420,6 @@ def _draw_surface(ax, cv, choices):
     ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0))
 
 
-def _position(cv, alpha, k):
+def position(cv, alpha, k):
     """Row and column of a choice; alphas are compared by distance, they may have been rounded."""
     return int(np.argmin(np.abs(cv.alphas - alpha))), int(np.argmin(np.abs(cv.ks - k)))

@@ -1,11 +1,14 @@
 """What can be decided before any search, and is the same for every k."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from bestk.blocks import BlockSplit, block_split
 from bestk.problem import Problem
+from bestk.relaxation import Split, uniform_split
 from bestk.scaling import StandardForm
 from bestk.validation import as_features
 
@@ -53,6 +56,18 @@ class Presolved:
             required=include[useful[include]],
             inside=inside,
         )
+
+    @cached_property
+    def uniform(self) -> Split:
+        """The uniform split of the form's matrix."""
+        assert self.form is not None
+        return uniform_split(self.form.A)
+
+    @cached_property
+    def blocks(self) -> BlockSplit | None:
+        """The block split of the form's matrix, if there is a useful one."""
+        assert self.form is not None
+        return block_split(self.form, self.uniform.smallest)
 
     def size(self, k: int) -> int:
         """How many features of the form a model with at most k features may have."""

@@ -1,7 +1,9 @@
 """Live progress. The library itself never prints: the tree reports to one of these."""
 
+import math
 import sys
 from collections.abc import Callable
+from decimal import ROUND_CEILING, Context, Decimal
 from threading import Event, Lock, Thread, Timer
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -156,21 +158,22 @@ class Counter:
         self._text, self._unit, self._total = text, unit, total
         self._screen = _Screen(console, self.render, delay)
         self._lock = Lock()
+        self._started: float | None = None
         self.count = 0
 
     def add(self, number: int) -> None:
         with self._lock:
+            self._started = self._started or perf_counter()
             self.count += number
+        self._screen.open()
 
     def update(self, snapshot: "Snapshot") -> None:
-        pass
+        self.add(0)
 
     def close(self) -> None:
         self.add(1)
 
     def __enter__(self) -> Self:
-        self._started = perf_counter()
-        self._screen.open()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -180,7 +183,7 @@ class Counter:
         from rich.text import Text
 
         total = "" if self._total is None else f" of {self._total:,}"
-        seconds = perf_counter() - self._started
+        seconds = perf_counter() - (self._started or perf_counter())
         return Text(f"{self._text}: {self.count:,}{total} {self._unit}  {seconds:.1f} s")
 
 
@@ -196,8 +199,13 @@ def make_progress(value: Any) -> Progress:
 
 
 def percent(gap: float) -> str:
-    """A gap for people: 4.21%, and 3.1e-06 where a percentage would show zeros."""
-    return f"{gap:.2%}" if gap >= 1e-4 or gap == 0 else f"{gap:.1e}"
+    """A gap for people, such as 4.21% or 3.1e-06; rounded up, as less would not be proven."""
+    if gap == 0 or not math.isfinite(gap):
+        return f"{gap:.0%}"
+    exact = Decimal(repr(float(gap)))
+    if gap < 5e-5:
+        return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(exact):.1e}"
+    return f"{exact.quantize(Decimal('0.0001'), ROUND_CEILING):.2%}"
 
 
 class _Screen:
@@ -288,5 +296,7 @@ class _Cell:
         from rich.console import Console
 
         text = StringIO()
-        Console(file=text, width=100, force_jupyter=False).print(self._render())
+        # Kernels announce colours, which a page cannot show.
+        plain = Console(file=text, width=100, force_jupyter=False, color_system=None)
+        plain.print(self._render())
         return f"<pre>{escape(text.getvalue())}</pre>"

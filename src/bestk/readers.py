@@ -2,26 +2,39 @@
 
 import csv
 import gzip
+import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestk.validation import nearest
 
-# Rows are read so many bytes at a time, as float64.
-BATCH_BYTES = 2**26
+# Rows are read so many bytes at a time, as float64 or as text; Python's strings take far more.
+BATCH_BYTES = 2**24
+_TEXT_BYTES = 2**22
+_PLAIN_VALUES = 2**19
+_PARQUET_BUFFER = 2**18
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = (",", ";", "\t")
 
-# Matrices of so many rows (at most) with these columns; called anew for each pass.
-Blocks = Callable[[list[str], int], Iterator[np.ndarray]]
+
+class Source(NamedTuple):
+    """What a format has to offer."""
+
+    names: list[str]
+    """Columns that are features unless the user says otherwise."""
+    blocks: Callable[[list[str], int], Iterator[np.ndarray]]
+    """One pass: matrices of these columns, of at most so many rows."""
+    others: tuple[str, ...] = ()
+    """Columns that can only be target or weight."""
 
 
 class DataError(ValueError):
@@ -60,17 +73,16 @@ class Data:
     target: str
     weight: str | None
     batch_rows: int
-    _blocks: Blocks = field(repr=False)
+    _source: Source = field(repr=False)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         wanted = [*self.features, self.target] + ([self.weight] if self.weight else [])
         p, n_rows = len(self.features), 0
-        for block in self._blocks(wanted, self.batch_rows):
-            if len(block) == 0:
-                continue
-            _require_finite(block, wanted, n_rows)
-            n_rows += len(block)
-            yield Block(block[:, :p], self.features), *block[:, p:].T
+        with _explained(self.path):
+            for block in self._source.blocks(wanted, self.batch_rows):
+                _require_finite(block, wanted, n_rows)
+                n_rows += len(block)
+                yield Block(block[:, :p], self.features), *block[:, p:].T
         if n_rows == 0:
             raise DataError(f"{self.path} has column names but no rows")
 
@@ -93,9 +105,10 @@ def open_data(
     target, weight : str, str or None
         Columns of y and of the weights of the squared residuals.
     drop : iterable of str
-        Columns to leave out; all others are features.
+        Columns to leave out; all others are features. As on the command line, ``"a,b"`` is two
+        names unless a column is called so.
     batch_rows : int or None
-        Most rows of a batch; None means batches of about 64 MB.
+        Most rows of a batch; None means batches of about 16 MB, more if there are many columns.
 
     Returns
     -------
@@ -106,14 +119,17 @@ def open_data(
     DataError
         Here, or when the rows are read.
     """
-    path, drop = Path(path), set(drop)
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"there is no file {path}")
     with _explained(path):
-        names, blocks = _format(path)(path)
+        source = _format(path)(path)
+    names = [*source.names, *source.others]
     _require_distinct(path, names)
-    for option, wanted in (("--target", [target]), ("--weight", [weight] if weight else [])):
-        require_columns(option, wanted, names)
-    require_columns("--drop", drop, names)
-    features = tuple(name for name in names if name not in {target, weight, *drop})
+    require_columns("--target", [target], names)
+    require_columns("--weight", [weight] if weight else [], names)
+    drop = choose_columns("--drop", drop, names)
+    features = tuple(name for name in source.names if name not in {target, weight, *drop})
     if not features:
         raise DataError(f"{path} has no columns besides {target!r} that could be features")
     for name in features:
@@ -123,14 +139,16 @@ def open_data(
                 f"give it one or leave it out with --drop {name}"
             )
     if batch_rows is None:
-        batch_rows = max(BATCH_BYTES // (8 * len(names)), 1)
+        # The Gram matrix has p rows, and adding to it costs as much as to multiply a few rows.
+        p = len(features)
+        batch_rows = max(BATCH_BYTES // (8 * p), p // 4, 1)
     return Data(
         path=path,
         features=features,
         target=target,
         weight=weight,
         batch_rows=batch_rows,
-        _blocks=lambda wanted, rows: _explained_blocks(path, blocks(wanted, rows)),
+        _source=source,
     )
 
 
@@ -143,7 +161,17 @@ def require_columns(option: str, wanted: Iterable[str], known: Iterable[str]) ->
             raise DataError(f"{option}: there is no column {name!r}{hint}")
 
 
-def _format(path: Path) -> Callable[[Path], tuple[list[str], Blocks]]:
+def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Known names from texts that are names, or names joined by commas."""
+    known = list(known)
+    chosen = []
+    for text in texts:
+        chosen += [text] if text in known else [name.strip() for name in text.split(",")]
+    require_columns(option, chosen, known)
+    return chosen
+
+
+def _format(path: Path) -> Callable[[Path], Source]:
     suffix = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
     if suffix not in _FORMATS or (path.suffix.lower() == ".gz" and _FORMATS[suffix] is not _text):
         raise DataError(f"{path} is none of {', '.join(_FORMATS)}; .csv.gz and .tsv.gz work too")
@@ -153,7 +181,7 @@ def _format(path: Path) -> Callable[[Path], tuple[list[str], Blocks]]:
 def _require_distinct(path: Path, names: list[str]) -> None:
     if not names:
         raise DataError(f"{path} is empty")
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise DataError(f"{path} has more than one column named {_listed(twice)}; rename them")
 
@@ -176,7 +204,7 @@ def _not_numeric(name: str, what: str) -> DataError:
     )
 
 
-def _listed(names: list[str], most: int = 8) -> str:
+def _listed(names: list[str], most: int = 12) -> str:
     return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
 
 
@@ -187,20 +215,12 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except DataError:
         raise
-    except FileNotFoundError as error:
-        raise DataError(f"there is no file {path}") from error
-    except OSError as error:
-        # Arrow and gzip report damaged files this way too.
+    except OSError as error:  # damaged files too, by Arrow and gzip
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 text; convert it first") from error
-    except (ValueError, EOFError, csv.Error) as error:
+    except (ValueError, EOFError, csv.Error, zipfile.BadZipFile) as error:
         raise DataError(f"cannot read {path}: {error}") from error
-
-
-def _explained_blocks(path: Path, blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    with _explained(path):
-        yield from blocks
 
 
 # Text ---------------------------------------------------------------------------------------
@@ -208,11 +228,11 @@ def _explained_blocks(path: Path, blocks: Iterator[np.ndarray]) -> Iterator[np.n
 _UNNAMED = "unnamed_column_"
 
 
-def _text(path: Path) -> tuple[list[str], Blocks]:
+def _text(path: Path) -> Source:
     with _opened(path) as file:
         header = file.readline()
         if not header.strip():
-            raise DataError(f"{path} is empty" if not file.read(1) else f"{path} has no header")
+            raise DataError(f"{path} has no column names in its first line")
         delimiter = max(_DELIMITERS, key=header.count)
         file.seek(0)
         names = [name.strip() for name in next(csv.reader(file, delimiter=delimiter))]
@@ -236,7 +256,7 @@ def _text(path: Path) -> tuple[list[str], Blocks]:
                 pass
         yield from _plain_csv(path, delimiter, names, wanted, rows, n_rows)
 
-    return names, blocks
+    return Source(names, blocks)
 
 
 def _opened(path: Path) -> Any:
@@ -248,6 +268,7 @@ def _plain_csv(
     path: Path, delimiter: str, names: list[str], wanted: list[str], rows: int, skip: int
 ) -> Iterator[np.ndarray]:
     pick = itemgetter(*(names.index(name) for name in wanted))
+    rows = max(min(rows, _PLAIN_VALUES // len(names)), 1)
     with _opened(path) as file:
         lines = csv.reader(file, delimiter=delimiter)
         next(lines)
@@ -260,13 +281,13 @@ def _plain_csv(
                         f"but there are {len(names)} columns"
                     )
             chosen = [pick(line) for line in batch]
-            flat = chain.from_iterable(chosen)
             try:
-                values = np.fromiter(map(float, flat), float, len(batch) * len(wanted))
-                yield values.reshape(len(batch), len(wanted))
+                values = np.fromiter(map(float, chain.from_iterable(chosen)), float)
+                block = values.reshape(len(batch), len(wanted))
             except ValueError:
                 columns = zip(wanted, zip(*chosen, strict=True), strict=True)
-                yield np.column_stack([_parsed(name, texts, skip) for name, texts in columns])
+                block = np.column_stack([_parsed(name, texts, skip) for name, texts in columns])
+            yield block
             skip += len(batch)
 
 
@@ -292,12 +313,12 @@ def _arrow_csv(
     from pyarrow import csv as arrow_csv
 
     with _opened(path) as file:
-        first = next(islice((line for line in csv.reader(file, delimiter=delimiter) if line), 1, 2))
+        first = next(islice(csv.reader(file, delimiter=delimiter), 1, 2), [])
     switches = {n for n, text in zip(names, first, strict=False) if text.lower() in _BOOLEANS}
     reader = arrow_csv.open_csv(
         path,
         # The header is skipped, because it was read already and its names may have been mended.
-        read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=1),
+        read_options=arrow_csv.ReadOptions(column_names=names, skip_rows=1, block_size=_TEXT_BYTES),
         parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=wanted,
@@ -315,41 +336,39 @@ def _arrow_csv(
 # Arrow ---------------------------------------------------------------------------------------
 
 
-def _parquet(path: Path) -> tuple[list[str], Blocks]:
+def _parquet(path: Path) -> Source:
     _require_pyarrow(path)
     from pyarrow import parquet
 
     def blocks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
-        with parquet.ParquetFile(path) as file:
+        # A small buffer keeps whole row groups, which may be the whole file, out of memory.
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_PARQUET_BUFFER) as file:
             batches = file.iter_batches(batch_size=rows, columns=wanted)
             yield from _arrow_blocks(batches, wanted, rows)
 
     with parquet.ParquetFile(path) as file:
-        return file.schema_arrow.names, blocks
+        return Source(file.schema_arrow.names, blocks)
 
 
-def _arrow(path: Path) -> tuple[list[str], Blocks]:
+def _arrow(path: Path) -> Source:
     _require_pyarrow(path)
     import pyarrow as pa
 
-    @contextmanager
-    def opened() -> Iterator[tuple[list[str], Iterator[Any]]]:
-        with pa.memory_map(str(path)) as source:
-            try:
-                file = pa.ipc.open_file(source)
-                number = file.num_record_batches
-                yield file.schema.names, (file.get_batch(i) for i in range(number))
-            except pa.ArrowInvalid:  # the other of the two layouts of this format
-                source.seek(0)
-                stream = pa.ipc.open_stream(source)
-                yield stream.schema.names, stream
+    def opened(source: Any) -> tuple[list[str], Iterable[Any]]:
+        try:
+            file = pa.ipc.open_file(source)
+        except pa.ArrowInvalid:  # the other of the two layouts of this format
+            source.seek(0)
+            stream = pa.ipc.open_stream(source)
+            return stream.schema.names, stream
+        return file.schema.names, map(file.get_batch, range(file.num_record_batches))
 
     def blocks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
-        with opened() as (_, batches):
-            yield from _arrow_blocks(batches, wanted, rows)
+        with pa.memory_map(str(path)) as source:
+            yield from _arrow_blocks(opened(source)[1], wanted, rows)
 
-    with opened() as (names, _):
-        return names, blocks
+    with pa.memory_map(str(path)) as source:
+        return Source(opened(source)[0], blocks)
 
 
 def _arrow_blocks(batches: Iterable[Any], wanted: list[str], rows: int) -> Iterator[np.ndarray]:
@@ -385,37 +404,48 @@ def _require_pyarrow(path: Path) -> None:
 # NumPy ---------------------------------------------------------------------------------------
 
 
-def _npz(path: Path) -> tuple[list[str], Blocks]:
+def _npz(path: Path) -> Source:
+    if not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is not an npz file; write one with numpy.savez")
     with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
+        arrays = {name: _array(path, file, name) for name in file.files}
+    others: tuple[str, ...] = ()
     if "X" in arrays and arrays["X"].ndim == 2:
         X = arrays.pop("X")
-        names = arrays.pop("feature_names", np.array([f"x{j}" for j in range(X.shape[1])]))
+        names = arrays.pop("feature_names", [f"x{j}" for j in range(X.shape[1])])
+        names = [str(name) for name in names]
         if len(names) != X.shape[1]:
             raise DataError(f"{path} has {len(names)} feature_names for {X.shape[1]} columns of X")
-        columns = dict(zip(map(str, names), X.T, strict=True))
-        if len(columns) < len(names) or columns.keys() & arrays.keys():
-            raise DataError(f"{path} uses a name for more than one column; rename them")
-        columns |= arrays
+        others = tuple(arrays)
+        arrays |= zip(names, X.T, strict=True)
     else:
-        columns = arrays
+        names = list(arrays)
 
     def blocks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
         for name in wanted:
-            if columns[name].ndim != 1 or columns[name].dtype.kind not in "buif":
-                shape = f"{columns[name].dtype} values in shape {columns[name].shape}"
-                raise _not_numeric(name, shape)
-        lengths = {len(columns[name]) for name in wanted}
+            if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "buif":
+                what = f"{arrays[name].dtype} in the shape {arrays[name].shape}"
+                raise DataError(f"array {name!r} of {path} is {what}, not a vector of numbers")
+        lengths = {len(arrays[name]) for name in wanted}
         if len(lengths) > 1:
             raise DataError(f"the arrays of {path} have different lengths: {sorted(lengths)}")
         for start in range(0, lengths.pop(), rows):
             part = slice(start, start + rows)
-            yield np.column_stack([columns[name][part].astype(np.float64) for name in wanted])
+            yield np.column_stack([arrays[name][part].astype(np.float64) for name in wanted])
 
-    return list(columns), blocks
+    return Source(names, blocks, others)
 
 
-_FORMATS: dict[str, Callable[[Path], tuple[list[str], Blocks]]] = {
+def _array(path: Path, file: Any, name: str) -> np.ndarray:
+    try:
+        return file[name]
+    except ValueError as error:  # NumPy refuses to unpickle
+        raise DataError(
+            f"array {name!r} of {path} holds Python objects; save it as numbers, or as str"
+        ) from error
+
+
+_FORMATS: dict[str, Callable[[Path], Source]] = {
     ".csv": _text,
     ".tsv": _text,
     ".parquet": _parquet,

@@ -68,6 +68,11 @@ class Split:
     t: np.ndarray = field(repr=False)
 
     @property
+    def smallest(self) -> float:
+        """A proven lower bound on the eigenvalues of A."""
+        return float(self.t.min())
+
+    @property
     def is_useful(self) -> bool:
         return bool((self.t > 0).all())
 

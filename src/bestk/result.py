@@ -193,7 +193,7 @@ class Result:
         return plots.gap(self, ax=ax)
 
     def to_html(self, path: Any = None, **options: Any) -> str:
-        """One self-contained page about this run (:func:`bestk.report.page`), written to path."""
+        """One self-contained page (:func:`bestk.report.result_page`), written to path if given."""
         from bestk import report
 
         return report.write(report.result_page(self, **options), path)

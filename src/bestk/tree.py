@@ -8,10 +8,12 @@ import numpy as np
 from bestk import branching, closure
 from bestk._kernels import FREE, IN, OUT
 from bestk.beam import beam_supports, fit_supports, improve_by_swaps
+from bestk.blocks import BlockBound, BlockSplit, block_split
 from bestk.bounds import Batch, bound_and_fix, make_method
 from bestk.certificate import Reason, Record, Recorder
 from bestk.frontier import Frontier, Node
 from bestk.incumbent import Incumbent
+from bestk.presolve import Presolved
 from bestk.progress import Progress
 from bestk.relaxation import Split, SplitAscent, uniform_split
 from bestk.result import PERFECT_FIT, Snapshot, Status
@@ -50,8 +52,7 @@ class Tree:
 
     def __init__(
         self,
-        form: StandardForm,
-        inside: np.ndarray,
+        presolved: Presolved,
         k: int,
         incumbent: Incumbent,
         settings: Settings,
@@ -59,7 +60,10 @@ class Tree:
         progress: Progress,
         started: float,
     ) -> None:
-        self.form, self.inside, self.k = form, inside, k
+        assert presolved.form is not None
+        self.presolved = presolved
+        self.form: StandardForm = presolved.form
+        self.inside, self.k = presolved.inside, k
         self.incumbent, self.settings, self.workers = incumbent, settings, workers
         self.progress, self.started = progress, started
         self.frontier = Frontier(settings.search)
@@ -73,6 +77,8 @@ class Tree:
         self.bounding = 0.0
         self.preparing = 0.0
         self.root_bound = 0.0
+        self.root_state = np.zeros(0, dtype=np.int8)
+        self.blocked: StandardForm | None = None
         self.status: Status | None = None
         self.rounded: set[bytes] = set()
 
@@ -115,6 +121,8 @@ class Tree:
                     batch, origins = self._bounded_children(nodes)
                     self._admit(batch, origins)
                     self._tighten_split(batch)
+                    if self._tighten_root():
+                        self._open_root()
                 self.pending = []
                 self._report()
             self._settle()
@@ -134,35 +142,77 @@ class Tree:
         while True:
             root = self._root_node()
             self.pending = [root]
-            if self._should_stop() or (self._worth_closing(root) and self._close([root])):
+            if self._should_stop() or self._prune(root):
                 return
-            self._use(uniform_split(self.form.A))
+            if self._worth_closing(root) and self._close([root]):
+                return
+            shared = self.form is self.presolved.form
+            self._use(self.presolved.uniform if shared else uniform_split(self.form.A))
+            self.root_state = root.state
+            if self.blocked is not None and self._tighten_root():
+                continue
             self.ascent = SplitAscent(self.form, self.split, self.workers)
             self.preparing += 2 * _PER_CUBE * self.form.p**3
             start = np.zeros((1, self.form.p))
             batch = self._bound(root.state[None].copy(), start, np.zeros(1))
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
-            if self.root_bound >= self.cutoff or not self._shrink(root, batch):
+            if self.root_bound >= self.cutoff or not self._shrinks(batch.states[0]):
                 break
+            self._record(Origin(root, -1, False, root.state), batch, 0)
+            self._shrink(batch.states[0])
+        self.root_state = batch.states[0].copy()
         self._admit(batch, [Origin(root, -1, False, root.state)])
         self._report()
 
-    def _shrink(self, root: Node, batch: Batch) -> bool:
-        """Leave out what the root has excluded for good, if that is a good part of the features.
+    def _shrinks(self, state: np.ndarray) -> bool:
+        """Are a good part of the features excluded for good?
 
         A smaller matrix has a larger smallest eigenvalue, hence a better split.
         """
-        state = batch.states[0]
-        keep = np.flatnonzero(state != OUT)
-        if len(keep) > 0.75 * self.form.p or not self.settings.advanced.rebuild:
-            return False
-        if np.count_nonzero(state == IN) > self.k:
-            return False
+        few = np.count_nonzero(state != OUT) <= 0.75 * self.form.p
+        possible = np.count_nonzero(state == IN) <= self.k
+        return bool(few and possible and self.settings.advanced.rebuild)
+
+    def _shrink(self, state: np.ndarray) -> None:
         self.dropped = min(self.dropped, self.cutoff)
-        self._record(Origin(root, -1, False, root.state), batch, 0)
+        keep = np.flatnonzero(state != OUT)
         self.inside = np.flatnonzero(state[keep] == IN)
         self.form = self.form.restricted(keep)
-        return True
+
+    def _tighten_root(self) -> bool:
+        """Once the tree has cost as much as a block bound, exclude features by one for good.
+
+        True if that closes the root or leaves out a good part of the features: what has been
+        searched so far is given up for a start on the others.
+        """
+        cost = 3 * _PER_CUBE * self.form.p**3 + 200 * _PER_MULTIPLY * self.form.p**2
+        # The weaker the root bound, the sooner: a tree would not get far.
+        if self.blocked is self.form or self.bounding < cost * self._hope**4:
+            return False
+        self.blocked = self.form
+        if not (self._may_optimise and self.settings.advanced.rebuild):
+            return False
+        self.preparing += cost
+        shared = self.form is self.presolved.form
+        blocks = self.presolved.blocks if shared else block_split(self.form, self.split.smallest)
+        if blocks is None:
+            return False
+        bound = BlockBound(self.form, blocks, self.k)
+        g = bound.maximise(self.incumbent.value, self.cutoff, self._should_stop)
+        value, with_feature = bound.certify(g)
+        self.root_bound = max(self.root_bound, value)
+        # The form may already lack features that were given up within tolerance.
+        self.proven = max(self.proven, min(value, self.dropped, self.incumbent.value))
+        out = (with_feature >= self.cutoff) & (self.root_state == FREE)
+        state = np.where(out, OUT, self.root_state)
+        shrinks = value < self.cutoff and self._shrinks(state)
+        self._record_blocks(blocks, g, value, out & shrinks)
+        if shrinks:
+            self._shrink(state)
+        if shrinks or value >= self.cutoff:
+            self.frontier = Frontier(self.settings.search)
+            return True
+        return False
 
     def _root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)
@@ -252,13 +302,17 @@ class Tree:
         cost = closure.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
         return Node(bound, number, state, index, value, level, cost)
 
+    @property
+    def _hope(self) -> float:
+        """Share of the incumbent's value that is proven at the root: what a tree can hope for."""
+        return max(self.root_bound, 0.0) / max(self.incumbent.value, PERFECT_FIT)
+
     def _patience(self) -> float:
         """Model seconds that closing everything may cost: a multiple of the work done so far.
 
         The weaker the root bound, the less a tree can hope for beside plain enumeration.
         """
-        hope = max(self.root_bound, 0.0) / max(self.incumbent.value, PERFECT_FIT)
-        return (self.bounding + self.preparing) / max(hope, 0.02)
+        return (self.bounding + self.preparing) / max(self._hope, 0.02)
 
     def _worth_closing(self, node: Node) -> bool:
         """Is trying all supports of the node likely cheaper than the subtree below it?"""
@@ -344,14 +398,18 @@ class Tree:
     def _use(self, split: Split) -> None:
         self.split = split
         self.method = make_method(self.settings.bound, self.form, split, self.workers)
-        self.recorder.add_split(self.form.features, split.t)
+        self.split_number = self.recorder.add_split(self.form.features, split.t)
         step = 2 * _PER_CUBE * self.form.p**3 + _SPLIT_NODES * _PER_NODE
         self.next_split = self.bounding + SplitAscent.steps * step
 
+    @property
+    def _may_optimise(self) -> bool:
+        """The paper's methods keep the paper's split."""
+        return self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
+
     def _tighten_split(self, batch: Batch) -> None:
         """Whenever the tree has cost as much as a better diagonal would, fit one to open nodes."""
-        wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
-        if not wanted or self.bounding < self.next_split:
+        if not self._may_optimise or self.bounding < self.next_split:
             return
         alive = np.flatnonzero(batch.bounds < self.cutoff)
         alive = alive[:: max(1, len(alive) // _SPLIT_NODES)][:_SPLIT_NODES]
@@ -378,10 +436,28 @@ class Tree:
                 inside=origin.inside,
                 bound=float(batch.bounds[row]),
                 cutoff=self.cutoff,
-                split=len(self.recorder.splits) - 1,
+                split=self.split_number,
                 dual=(features[index].astype(np.int32), batch.duals[row, index]),
                 fixed_in=features[(state == IN) & fixed].astype(np.int32),
                 fixed_out=features[(state == OUT) & fixed].astype(np.int32),
+            )
+        )
+
+    def _record_blocks(self, blocks: BlockSplit, g: np.ndarray, bound: float, out) -> int:
+        features, nothing = self.form.features, np.zeros(0, dtype=np.int32)
+        return self.recorder.add(
+            Record(
+                parent=-1,
+                feature=-1,
+                inside=False,
+                bound=bound,
+                cutoff=self.cutoff,
+                split=self.recorder.add_split(
+                    features, blocks.charges, blocks.clusters, blocks.matrices
+                ),
+                dual=(features.astype(np.int32), g),
+                fixed_in=nothing,
+                fixed_out=features[out].astype(np.int32),
             )
         )
 

@@ -1,0 +1,5 @@
+"""``python -m bestk`` is the command ``bestk``."""
+
+from bestk.cli import app
+
+app(prog_name="bestk")

@@ -1,0 +1,254 @@
+"""What the command ``bestk`` writes: tables for people, or JSON.
+
+With ``--json`` exactly one JSON object goes to standard output, all messages to standard error.
+
+``bestk fit`` writes a model:
+    k, alpha : as asked for
+    support : names of the chosen features
+    coef : {name: value} of the chosen features
+    intercept, objective, lower_bound, gap, explained_gap, r2 : numbers
+    status : why the run ended
+    proven : whether the gap is closed
+    n_samples, n_features, n_nodes, seconds : size and cost
+    criteria : {"aicc", "bic", "ebic"}; smaller is better
+    version : of bestk
+
+``bestk path`` writes
+    criterion, chosen : its name and the model it chooses
+    proven, version
+    results : models in ascending k
+
+``bestk cv`` writes
+    chosen : {"alpha", "k"} by the rule
+    rule, measure, folds, seed
+    table : a list of {"alpha", "k", "mean", "standard_error"}, errors on held-out rows
+    share_proven : share of the fits in folds that are proven
+    model : fitted to all rows with the chosen alpha and k
+    proven, version
+
+A number that is not finite is null.
+"""
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+# Slow to import and not needed for --help.
+if TYPE_CHECKING:
+    from bestk.cross_validation import CrossValidation
+    from bestk.path import Path
+    from bestk.readers import Data
+    from bestk.result import Result
+
+
+def stdout() -> Console:
+    return Console(highlight=False)
+
+
+def _table() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+
+
+def write_json(document: dict[str, Any]) -> None:
+    typer.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: NumPy's numbers become Python's, and those that are not finite null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def model_document(result: "Result") -> dict[str, Any]:
+    """A model as JSON; see the top of this module."""
+    from bestk import __version__
+    from bestk.criteria import CRITERIA
+    from bestk.result import Status
+
+    return {
+        "k": result.k,
+        "alpha": result.alpha,
+        "support": result.names,
+        "coef": {result.name(j): result.coef[j] for j in result.support},
+        "intercept": result.intercept,
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "explained_gap": result.explained_gap,
+        "status": str(result.status),
+        "proven": result.status is Status.OPTIMAL,
+        "r2": result.r2,
+        "n_samples": result.n_samples,
+        "n_features": len(result.coef),
+        "n_nodes": result.n_nodes,
+        "seconds": result.seconds,
+        "criteria": {name: result.criterion(name) for name in CRITERIA},
+        "version": __version__,
+    }
+
+
+def path_document(path: "Path", criterion: str) -> dict[str, Any]:
+    from bestk import __version__
+
+    return {
+        "criterion": criterion,
+        "chosen": model_document(path.best(criterion)),
+        "proven": path.is_proven,
+        "results": [model_document(result) for result in path.results],
+        "version": __version__,
+    }
+
+
+def cv_document(
+    validation: "CrossValidation", result: "Result", rule: str, seed: int
+) -> dict[str, Any]:
+    from bestk import __version__
+
+    model = model_document(result)
+    table = [
+        {"alpha": alpha, "k": k, "mean": mean, "standard_error": error}
+        for alpha, means, errors in zip(
+            validation.alphas, validation.mean, validation.standard_error, strict=True
+        )
+        for k, mean, error in zip(validation.ks, means, errors, strict=True)
+    ]
+    return {
+        "chosen": {"alpha": result.alpha, "k": result.k},
+        "rule": rule,
+        "measure": validation.measure,
+        "folds": validation.errors.shape[2],
+        "seed": seed,
+        "table": table,
+        "share_proven": validation.share_proven,
+        "model": model,
+        "proven": validation.is_proven and model["proven"],
+        "version": __version__,
+    }
+
+
+def show_data(data: "Data", result: "Result") -> None:
+    stdout().print(
+        f"[dim]{escape(str(data.path))}: {result.n_samples:,} rows, {len(result.coef):,} features, "
+        f"target {escape(data.target)}[/]"
+    )
+
+
+def show_model(result: "Result") -> None:
+    """Terms and coefficients, what was proven, and what to do where something was not."""
+    console = stdout()
+    terms = _table()
+    terms.add_column("term")
+    terms.add_column("coefficient", justify="right")
+    if result.fit_intercept:
+        terms.add_row("[italic]intercept[/]", f"{result.intercept:.6g}")
+    for j in result.support:
+        terms.add_row(escape(result.name(j)), f"{result.coef[j]:.6g}")
+    facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    for name, value in _facts(result).items():
+        facts.add_row(f"[dim]{name}[/]", value)
+    for part in ("", terms, "", facts, "", _verdict(result)):
+        console.print(part)
+
+
+def _facts(result: "Result") -> dict[str, str]:
+    from bestk.progress import percent
+
+    return {
+        "objective": f"{result.objective:.10g}",
+        "lower bound": f"{result.lower_bound:.10g}",
+        "gap": percent(result.gap),
+        "R²": f"{result.r2:.6g}",
+        "AICc, BIC": f"{result.criterion('aicc'):.6g}, {result.criterion('bic'):.6g}",
+        "nodes": f"{result.n_nodes:,}",
+        "seconds": f"{result.seconds:.3g}",
+    }
+
+
+def _verdict(result: "Result") -> str:
+    from bestk.progress import percent
+    from bestk.result import Status
+
+    features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
+    if result.status is Status.OPTIMAL:
+        better = f" by more than {percent(result.gap)}" if result.gap > 0 else ""
+        return f"[bold green]Proven:[/] no model with {features} is better{better}."
+    advice = "raise the limit, loosen --gap-tol, or try --alpha above 0 or bounds"
+    if result.status is Status.INTERRUPTED:
+        advice = "give it more time, or loosen --gap-tol"
+    return (
+        f"[bold yellow]Not proven ({result.status}):[/] a model with {features} may be better, but "
+        f"by {percent(result.gap)} at most. To close the gap, {advice}."
+    )
+
+
+def show_path(path: "Path", criterion: str) -> None:
+    from bestk.progress import percent
+    from bestk.result import Status
+
+    chosen = path.best(criterion).k
+    table = _table()
+    for head in ("k", "objective", "gap", "R²", criterion):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("features", overflow="fold")
+    for result in path.results:
+        mark = "" if result.status is Status.OPTIMAL else " [yellow](not proven)[/]"
+        table.add_row(
+            str(result.k),
+            f"{result.objective:.7g}",
+            percent(result.gap),
+            f"{result.r2:.4f}",
+            f"{result.criterion(criterion):.2f}",
+            escape(", ".join(result.names)) + mark,
+            style="bold" if result.k == chosen else None,
+        )
+    console = stdout()
+    console.print()
+    console.print(table)
+    console.print(f"\n{criterion} chooses k = {chosen}:")
+
+
+def show_validation(validation: "CrossValidation", rule: str) -> None:
+    alpha, k = validation.best(rule)
+    table = _table()
+    table.add_column("k", justify="right")
+    for value in validation.alphas:
+        table.add_column(f"alpha {value:g}", justify="right")
+    for j, size in enumerate(validation.ks):
+        cells = []
+        for i, value in enumerate(validation.alphas):
+            cell = f"{validation.mean[i, j]:.5g} ± {validation.standard_error[i, j]:.4g}"
+            cells.append(f"[bold]{cell}[/]" if (value, size) == (alpha, k) else cell)
+        table.add_row(str(size), *cells)
+    console = stdout()
+    console.print(f"\n[dim]{validation.measure} on held-out rows, ± standard error[/]")
+    console.print(table)
+    console.print(f"\n{validation.share_proven:.0%} of these fits are proven optimal.")
+    console.print(f"The rule {rule} chooses k = {k}, alpha = {alpha:g}; fitted to all rows:")
+
+
+def show_history(result: "Result", rows: int = 6) -> None:
+    """How the gap closed, at a few moments of the run."""
+    from bestk.progress import percent
+    from bestk.result import relative_gap
+
+    table = _table()
+    for head in ("seconds", "nodes", "best found", "proven bound", "gap"):
+        table.add_column(head, justify="right")
+    last = len(result.history) - 1
+    for i in sorted({round(last * step / (rows - 1)) for step in range(rows)}):
+        seconds, nodes, incumbent, bound = result.history[i]
+        gap = percent(relative_gap(incumbent, bound, result.yy))
+        table.add_row(f"{seconds:.2f}", f"{nodes:,}", f"{incumbent:.7g}", f"{bound:.7g}", gap)
+    console = stdout()
+    console.print()
+    console.print(table)
