@@ -20,8 +20,9 @@ lint: .venv/.installed  ## ruff (rules and format) and mypy
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/.installed  ## all benchmarks of the core; tables go to benchmarks/results/
+bench: .venv/.installed  ## all benchmarks; tables go to benchmarks/results/
 	$(BIN)/python -m benchmarks.core $(ARGS)
+	$(BIN)/python -m benchmarks.everyday
 
 docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -27,15 +27,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="for every solver (default 2)")
     arguments = parser.parse_args()
 
-    folder = report.RESULTS / "quick" if arguments.quick else report.RESULTS
-    for name in [arguments.only] if arguments.only else GROUPS:
-        print(f"{name}: {GROUPS[name].__doc__}")
-        table = GROUPS[name](arguments.threads, arguments.quick)
-        table.notes.extend(machine.describe(arguments.threads))
-        report.show(table)
-        report.write_csv(table, folder)
-    page = report.write_markdown("Core benchmarks", list(GROUPS), folder)
-    print(f"written to {page.relative_to(machine.ROOT)}")
+    report.run_groups("Core benchmarks", GROUPS, arguments, machine.describe)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,12 @@ OKRIDGE: list[Row] = [
     (150, 100, 0.9),
 ]
 
+PATH: list[Row] = [
+    *[(10_000, p, rho) for p in (100, 500, 1000) for rho in (0.1, 0.5, 0.9)],
+    *[(n, 1000, rho) for n in (3000, 2000) for rho in (0.1, 0.5)],
+    (120, 60, 0.5),
+]
+
 GUROBI: list[Row] = [
     (1000, 60, 0.9),
     (120, 60, 0.5),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +26,24 @@ class Table:
     columns: Sequence[str]
     rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def run_groups(
+    title: str,
+    groups: dict[str, Callable[[int, bool], Table]],
+    arguments: argparse.Namespace,
+    describe: Callable[[int], list[str]],
+) -> None:
+    """Measure one group or all of them (``--only``), show and write the tables."""
+    folder = RESULTS / "quick" if arguments.quick else RESULTS
+    for name in [arguments.only] if arguments.only else groups:
+        print(f"{name}: {groups[name].__doc__}")
+        table = groups[name](arguments.threads, arguments.quick)
+        table.notes.extend(describe(arguments.threads))
+        show(table)
+        write_csv(table, folder)
+    page = write_markdown(title, list(groups), folder)
+    print(f"written to {page.relative_to(RESULTS.parent.parent)}")
 
 
 def show(table: Table) -> None:

@@ -29,6 +29,7 @@ myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
+napoleon_custom_sections = [("Attributes", "params_style")]  # a list, as parameters are
 napoleon_use_param = False  # types are prose here: their words are no names to link
 napoleon_use_rtype = False
 

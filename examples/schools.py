@@ -33,7 +33,7 @@ print(results["any five"])
 # -----------------------------------
 origin = ["PERASIAN", "PERBLACK", "PERHISP"]
 results["no origin"] = bestk.solve(X, y, exclude=origin, **options)
-print(results["no origin"].equation("percent"))
+print(results["no origin"].equation("percent", digits=3))
 
 # %%
 # Must have: features included by name
@@ -41,7 +41,7 @@ print(results["no origin"].equation("percent"))
 # A question about class size needs it in the model, and spending beside it.
 asked = ["PTRATIO", "PERSPENK"]
 results["with class size"] = bestk.solve(X, y, include=asked, **options)
-print(results["with class size"].equation("percent"))
+print(results["with class size"].equation("percent", digits=3))
 
 # %%
 # More pupils per teacher (PTRATIO) would be *good* according to this model. Spending and class
@@ -56,7 +56,7 @@ upper = pd.Series(np.inf, index=X.columns)
 upper["PTRATIO"] = 0.0
 lower["PERSPENK"] = 0.0
 results["and its sign"] = bestk.solve(X, y, include=asked, bounds=(lower, upper), **options)
-print(results["and its sign"].equation("percent"))
+print(results["and its sign"].equation("percent", digits=3))
 
 # %%
 # With the right sign the best coefficient of class size is zero: beside spending, these data show

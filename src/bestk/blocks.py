@@ -23,7 +23,7 @@ from bestk.scaling import StandardForm
 _MAX_SEEDS = 40
 # A feature that gains less than this share of the best one does not lead a cluster.
 _SEED_GAIN = 0.02
-_WIDTHS = (2, 4, 8, 16, 32, 48)
+_WIDTHS = (2, 6, 16, 48)
 # Features less correlated with the seed than this stay outside its cluster.
 _ALIKE = 0.1
 # Share of the possible charge that followers get; the less, the more is left for the seeds.
@@ -31,7 +31,7 @@ _FOLLOWERS = 0.5
 # Charges smaller than this are not worth their rounding allowance.
 _SMALLEST = 1e-4
 # Temperatures of the smoothed maximum, relative to the incumbent's value; then the exact one.
-_TEMPERATURES = (2e-2, 2e-3, 2e-4)
+_TEMPERATURES = (1e-2, 1e-3)
 _COLD = 1e-9
 _MEMORY = 12
 

@@ -14,7 +14,13 @@ from joblib import Parallel, delayed, effective_n_jobs
 
 from bestk.moments import Moments
 from bestk.path import Path, as_sizes, path_of
-from bestk.problem import Problem, moments_of, moments_of_batches, origin_of
+from bestk.problem import (
+    Problem,
+    centred_batches,
+    moments_of,
+    moments_of_batches,
+    origin_of,
+)
 from bestk.result import Result, Status
 from bestk.settings import Settings, settings_of
 from bestk.threads import blas_threads
@@ -205,7 +211,7 @@ def cross_validate_batches(
     total = sum(parts[1:], start=parts[0])
     lower, upper = as_bounds(bounds, total.n_features)
     problem = Problem(
-        moments=total.centred() if fit_intercept else total,
+        moments=centred_batches(total) if fit_intercept else total,
         alpha=0.0,
         lower=lower,
         upper=upper,
@@ -214,12 +220,12 @@ def cross_validate_batches(
 
     def fold(part: Moments) -> Fold:
         return Fold(
-            train=lambda: centre(total - part),
+            train=lambda: centred(total - part),
             error=lambda result: part.mean_squared_error(result.coef, result.intercept),
         )
 
-    def centre(moments: Moments) -> Moments:
-        return moments.centred() if fit_intercept else moments
+    def centred(moments: Moments) -> Moments:
+        return centred_batches(moments) if fit_intercept else moments
 
     validation = cross_validate(
         [fold(part) for part in parts],

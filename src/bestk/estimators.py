@@ -76,7 +76,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
             "result_": results,
         }
         for name, value in values.items():
-            setattr(self, name, value if many else value[0])
+            setattr(self, name, value if many else _plain(value[0]))
         open_gaps = [r.gap for r in results if r.status is not Status.OPTIMAL]
         if open_gaps:
             which = f" for {len(open_gaps)} of {len(results)} targets" if many else ""
@@ -379,6 +379,11 @@ class SparseRidgeCV(_SparseLinearModel):
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
             )
         )
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as a Python number."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _fitted(result: Result) -> SparseRidge:

@@ -147,31 +147,34 @@ class Moments:
     def _combined(self, other: "Moments", operation: np.ufunc) -> "Moments":
         sums = ("gram", "moment", "yy", "x_sum", "y_sum", "weight", "n_rows")
         combined = {name: operation(getattr(self, name), getattr(other, name)) for name in sums}
+        combined = {name: v if np.ndim(v) else v.item() for name, v in combined.items()}
         return replace(self, **combined, error=max(self.error, other.error) + UNIT_ROUNDOFF)
 
     def _lost_digits(self, before: "Moments") -> "Moments":
-        """Account for cancellation: what is below rounding is zero, the error grows for the rest.
+        """Account for cancellation: constants become zeros, the error grows for the rest.
 
-        Entries were computed to `error` relative to the squares before, which may be much larger.
+        Entries were computed to `error` relative to the squares before, which may be much larger;
+        the error is infinite where nothing is left of a column that need not be constant.
         """
-        old, new = before.gram.diagonal(), self.gram.diagonal()
-        level = _CONSTANT * UNIT_ROUNDOFF * np.abs(self.shift * self.units)
-        alive = new > np.maximum(self.weight * level**2, 8 * self.error * old)
-        y_level = _CONSTANT * UNIT_ROUNDOFF * abs(self.y_shift)
-        y_alive = self.yy > max(self.weight * y_level**2, 8 * self.error * before.yy)
-        growth = max(
-            np.max(old[alive] / new[alive], initial=1.0), before.yy / self.yy if y_alive else 1.0
-        )
+        origin = np.append(self.shift * self.units, self.y_shift)
+        old = np.append(before.gram.diagonal(), before.yy)
+        new = np.append(self.gram.diagonal(), self.yy)
+        noise = self.weight * (_CONSTANT * UNIT_ROUNDOFF * origin) ** 2
+        constant = (old == 0.0) | (np.maximum(new, self.error * old) <= noise)
+        alive, y_alive = ~constant[:-1], not constant[-1]
         gram, moment = self.gram, self.moment
-        if not alive.all() or not y_alive:
+        if constant.any():
             gram = gram * alive * alive[:, None]
             moment = moment * (alive if y_alive else 0.0)
+        # The products of two sums that centring subtracts carry the error of either.
+        error = 4.0 * self.error * old[~constant] / np.maximum(new[~constant], 1e-300)
+        error = float(error.max(initial=self.error))
         return replace(
             self,
             gram=gram,
             moment=moment,
             yy=self.yy if y_alive else 0.0,
-            error=2 * self.error * float(growth),
+            error=error if error < 0.5 else np.inf,
         )
 
     def _blocks(self, X, y, weight) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:

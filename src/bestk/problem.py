@@ -171,7 +171,7 @@ class Problem:
             (total,), names = moments_of_batches(batches, fit_intercept)
         lower, upper = as_bounds(bounds, total.n_features)
         return cls(
-            moments=total.centred() if fit_intercept else total,
+            moments=centred_batches(total) if fit_intercept else total,
             alpha=alpha,
             lower=lower,
             upper=upper,
@@ -190,7 +190,7 @@ class Problem:
 
     @property
     def yy(self) -> float:
-        """y'y: the objective of the model without features."""
+        """The objective of the model without features, y'y."""
         return self.moments.yy
 
     @property
@@ -401,6 +401,16 @@ def moments_of_batches(
     if not parts:
         raise ValueError("batches must yield at least one pair (X, y) with rows")
     return parts, names
+
+
+def centred_batches(total: Moments) -> Moments:
+    moments = total.centred()
+    if np.isinf(moments.error):
+        raise ValueError(
+            "the first batch is too far from the others to subtract means in one pass; shuffle the "
+            "rows, or subtract a typical row from all of them"
+        )
+    return moments
 
 
 def _items(batches):

@@ -136,7 +136,7 @@ class Result:
 
     @property
     def rss(self) -> float:
-        """Sum of (weighted) squared residuals: the objective without the ridge penalty."""
+        """Sum of (weighted) squared residuals, the objective without the ridge penalty."""
         shrunk = np.sqrt(self.alpha) * self.coef
         return max(self.objective - float(shrunk @ shrunk), 0.0)
 

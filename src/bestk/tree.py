@@ -111,6 +111,7 @@ class Tree:
 
     def run(self) -> Status:
         try:
+            self._find_first_model()
             self._open_root()
             while self.frontier and self.frontier.smallest_bound < self.cutoff:
                 if self._should_stop():
@@ -133,12 +134,14 @@ class Tree:
             self.status = Status.INTERRUPTED
         return self.status or Status.OPTIMAL
 
-    def _open_root(self) -> None:
-        """Bound the root; drop excluded features and start again while that shrinks the problem."""
+    def _find_first_model(self) -> None:
         self.pending = [self._root_node()]
         allowed = np.ones(self.form.p, dtype=bool)
         self._improve(self.inside, allowed, self.settings.advanced.beam_width)
         self._report()
+
+    def _open_root(self) -> None:
+        """Bound the root; drop excluded features and start again while that shrinks the problem."""
         while True:
             root = self._root_node()
             self.pending = [root]

@@ -14,7 +14,7 @@ from bestk._kernels import UNIT_ROUNDOFF
 def as_real(name: str, value: Any) -> np.ndarray:
     """A real numeric array, not copied when it is one already."""
     if hasattr(value, "toarray") and not isinstance(value, np.ndarray):
-        raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray() or use from_batches")
+        raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray()")
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
