@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from instances import Instance, make, standard_form
 
-from bestk import Advanced, Problem, Status
+from bestk import Advanced, Problem, Status, tree
 from bestk.certificate import Reason, Recorder
 from bestk.scaling import StandardForm
 
@@ -60,7 +60,7 @@ def has_blocks(certificate, record):
     return len(certificate.splits[record.split].clusters) > 0
 
 
-def check_block_record(problem, certificate, record):
+def check_block_record(problem, certificate, record, inside, outside):
     """The bound of a block split (theory eq. 14), and its fixings, by trying every support."""
     features, t, clusters, matrices = certificate.splits[record.split]
     form = StandardForm.of(problem, features)
@@ -69,18 +69,24 @@ def check_block_record(problem, certificate, record):
         T[np.ix_(cluster, cluster)] = matrix
     Q = form.A - T
     assert np.linalg.eigvalsh(Q)[0] >= -SLACK
-    g = record.dual[1]
+    index, dual = record.dual
+    g = np.zeros(form.p)
+    g[np.searchsorted(features, index)] = dual
     u = form.c - Q @ g
-    size = min(certificate.k, form.p)
-    values = {
-        support: 1.0
-        - g @ Q @ g
-        - u[list(support)] @ np.linalg.solve(T[np.ix_(support, support)], u[list(support)])
-        for support in combinations(range(form.p), size)
-    }
+    inside = set(np.searchsorted(features, sorted(inside)).tolist())
+    allowed = [j for j in range(form.p) if features[j] not in outside]
+    values = {}
+    for size in range(len(inside), min(certificate.k, len(allowed)) + 1):
+        for support in combinations(allowed, size):
+            if inside <= set(support):
+                S = list(support)
+                gain = u[S] @ np.linalg.solve(T[np.ix_(S, S)], u[S])
+                values[support] = 1.0 - g @ Q @ g - gain
+    if not values:
+        return
     assert record.bound <= min(values.values()) + SLACK
     for j in np.searchsorted(features, record.fixed_out):
-        lowest = min(value for support, value in values.items() if j in support)
+        lowest = min((v for support, v in values.items() if j in support), default=np.inf)
         assert lowest >= record.cutoff - SLACK
 
 
@@ -92,7 +98,7 @@ def check_records(problem, certificate):
     ):
         assert record.parent < number
         if has_blocks(certificate, record):
-            check_block_record(problem, certificate, record)
+            check_block_record(problem, certificate, record, inside, outside)
             continue
         value, phi, free, r = bound_of(problem, certificate, record, inside, outside)
         assert record.bound <= value + SLACK
@@ -199,6 +205,12 @@ CONFIGURATIONS = {
     "fast": {"advanced": Advanced(enumeration=False, rebuild=False), "bound": "fast"},
     "depth-first": {"advanced": Advanced(enumeration=False), "search": "depth-first"},
 }
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_recorded_tree_of_block_bounds_proves_the_bound(seed, monkeypatch):
+    monkeypatch.setattr(tree, "_BLOCKS_BELOW", 2.0)
+    test_recorded_tree_proves_the_bound(seed, "no enumeration")
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)

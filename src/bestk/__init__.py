@@ -3,17 +3,15 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from bestk import datasets
-from bestk.api import beam_search, solve
-from bestk.path import Path, solve_path
-from bestk.problem import Problem
-from bestk.result import Result, Snapshot, Status
-from bestk.settings import Advanced
-
 if TYPE_CHECKING:
-    from bestk import plots
+    from bestk import datasets, plots
+    from bestk.api import beam_search, solve
     from bestk.cross_validation import CrossValidation
     from bestk.estimators import SparseRidge, SparseRidgeCV
+    from bestk.path import Path, solve_path
+    from bestk.problem import Problem
+    from bestk.result import Result, Snapshot, Status
+    from bestk.settings import Advanced
 
 __version__ = "0.1.0"
 
@@ -34,20 +32,32 @@ __all__ = [
     "solve_path",
 ]
 
-# scikit-learn takes longer to import than all the rest: it waits until it is needed.
-_LAZY = {
+# Numba, SciPy and scikit-learn take a second or two to import: they wait until they are needed.
+_HOME = {
+    "Advanced": "bestk.settings",
     "CrossValidation": "bestk.cross_validation",
+    "Path": "bestk.path",
+    "Problem": "bestk.problem",
+    "Result": "bestk.result",
+    "Snapshot": "bestk.result",
     "SparseRidge": "bestk.estimators",
     "SparseRidgeCV": "bestk.estimators",
+    "Status": "bestk.result",
+    "beam_search": "bestk.api",
+    "solve": "bestk.api",
+    "solve_path": "bestk.path",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name == "plots":
-        return import_module("bestk.plots")
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'bestk' has no attribute {name!r}")
+    if name in _HOME:
+        value = getattr(import_module(_HOME[name]), name)
+    elif name in ("datasets", "plots"):
+        value = import_module(f"bestk.{name}")
+    else:
+        raise AttributeError(f"module 'bestk' has no attribute {name!r}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

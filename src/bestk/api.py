@@ -205,7 +205,7 @@ def solve_presolved(
     problem, include = presolved.problem, presolved.include
     if len(include) > k:
         raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
-    incumbent = Incumbent(problem)
+    incumbent = Incumbent(problem, presolved.fits)
     incumbent.offer(presolved.required)
     for support in starts:
         incumbent.offer(np.union1d(support, presolved.required))

@@ -15,10 +15,12 @@ import numpy as np
 from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, solve_triangular
 
 from bestk._blocks import choose
-from bestk._kernels import UNIT_ROUNDOFF
+from bestk._kernels import FREE, OUT, UNIT_ROUNDOFF
 from bestk.beam import beam_supports
+from bestk.bounds import Batch
 from bestk.relaxation import is_positive_semidefinite, smallest_eigenvalue
 from bestk.scaling import StandardForm
+from bestk.threads import Workers
 
 _MAX_SEEDS = 40
 # A feature that gains less than this share of the best one does not lead a cluster.
@@ -31,9 +33,12 @@ _FOLLOWERS = 0.5
 # Charges smaller than this are not worth their rounding allowance.
 _SMALLEST = 1e-4
 # Temperatures of the smoothed maximum, relative to the incumbent's value; then the exact one.
-_TEMPERATURES = (1e-2, 1e-3)
+_TEMPERATURES: tuple[float, ...] = (1e-2, 1e-3)
 _COLD = 1e-9
 _MEMORY = 12
+# A step that gains less than this share of what is missing to the cutoff is the last one: at the
+# root, and at other nodes, which start from their parent's dual vector.
+_CLOSENESS, _NODE_CLOSENESS = 1e-3, 1e-2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,6 +83,11 @@ def block_split(form: StandardForm, smallest: float) -> BlockSplit | None:
     if best is None:
         return None
     return _proven(form.A, *best, 0.5 * smallest)
+
+
+def block_bound(form: StandardForm, smallest: float) -> "BlockBound | None":
+    split = block_split(form, smallest)
+    return None if split is None else BlockBound(form, split)
 
 
 def _seeds(form: StandardForm) -> np.ndarray:
@@ -163,10 +173,10 @@ class BlockBound:
 
     steps = 60  # at most, for each temperature
 
-    def __init__(self, form: StandardForm, split: BlockSplit, k: int) -> None:
-        self.form, self.split, self.k = form, split, k
-        # What is unknown about the data, and the rounding of Q, is paid out of T.
-        self.shift = 2.0 * form.eps * k + 128 * UNIT_ROUNDOFF
+    def __init__(self, form: StandardForm, split: BlockSplit) -> None:
+        self.form, self.split = form, split
+        # What is unknown about the data (2 eps k, k <= p) and rounding of Q are paid out of T.
+        self.shift = 2.0 * form.eps * form.p + 128 * UNIT_ROUNDOFF
 
     @cached_property
     def options(self) -> tuple[Any, ...]:
@@ -195,49 +205,80 @@ class BlockBound:
             1.0 / (self.split.t - self.shift),
         )
 
-    def maximise(self, value: float, cutoff: float, stop: Callable[[], bool]) -> np.ndarray:
+    def maximise(
+        self,
+        state: np.ndarray,
+        k: int,
+        value: float,
+        cutoff: float,
+        stop: Callable[[], bool] = lambda: False,
+        start: np.ndarray | None = None,
+    ) -> np.ndarray:
         """A good g by quasi-Newton steps in the metric of Q on the smoothed bound."""
-        g = np.zeros(self.form.p)
-        for temperature in _TEMPERATURES:
-            g, bound = self._ascend(g, temperature * value, cutoff, stop)
+        g, closeness, temperatures = start, _NODE_CLOSENESS, _TEMPERATURES[-1:]
+        if g is None:
+            g, closeness, temperatures = np.zeros(self.form.p), _CLOSENESS, _TEMPERATURES
+        for temperature in temperatures:
+            g, bound = self._ascend(g, state, k, temperature * value, cutoff, closeness, stop)
             if bound >= cutoff or stop():
                 break
         return g
 
-    def _ascend(self, g, mu, cutoff, stop):
+    def _ascend(self, g, state, k, mu, cutoff, closeness, stop):
         Q = self.split.Q
-        bound, gradient, Qg = self._smooth(g, mu)
+        Qg = Q @ g
+        bound, gradient = self._smooth(g, Qg, state, k, mu)
         memory: list[tuple] = []
         for _ in range(self.steps):
+            if bound >= cutoff or stop():
+                break
             step = _two_loops(gradient, memory)
-            slope = 2.0 * float((Q @ step) @ gradient)
+            Qstep = Q @ step
+            slope = 2.0 * float(Qstep @ gradient)
             length = 1.0
             while True:
-                new, new_gradient, Qnew = self._smooth(g + length * step, mu)
+                new_g, Qnew = g + length * step, Qg + length * Qstep
+                new, new_gradient = self._smooth(new_g, Qnew, state, k, mu)
                 if new >= bound + 1e-4 * length * slope or length < 1e-3:
                     break
                 length *= 0.4
-            s, y = length * step, gradient - new_gradient
+            y = gradient - new_gradient
             Qy = Q @ y
-            curvature = float(s @ Qy)
+            curvature = length * float(step @ Qy)
             if curvature > 0.0:
-                memory = [*memory[1 - _MEMORY :], (s, y, Qnew - Qg, Qy, 1.0 / curvature)]
+                pair = (length * step, y, length * Qstep, Qy, 1.0 / curvature)
+                memory = [*memory[1 - _MEMORY :], pair]
             gained = new - bound
             if gained > 0.0:
-                g, bound, gradient, Qg = g + s, new, new_gradient, Qnew
-            if gained < 1e-3 * abs(cutoff - bound) or bound >= cutoff or stop():
+                g, bound, gradient, Qg = new_g, new, new_gradient, Qnew
+            if gained < closeness * abs(cutoff - bound):
                 break
         return g, bound
 
-    def _smooth(self, g, mu):
-        """(value, gradient in the metric of Q up to a factor 2, Q g) of the smoothed bound."""
-        Qg = self.split.Q @ g
+    def _smooth(self, g, Qg, state, k, mu):
+        """(value, gradient in the metric of Q up to a factor 2) of the smoothed bound."""
         b, nothing = np.zeros(len(g)), np.zeros(0)
         u = self.form.c - Qg
-        total = choose(u, *self.options, self.k, mu, b, nothing)  # type: ignore[call-arg]
-        return 1.0 - float(g @ Qg) - total, b - g, Qg
+        total = choose(u, state, *self.options, k, mu, b, nothing)  # type: ignore[call-arg]
+        return 1.0 - float(g @ Qg) - total, b - g
 
-    def certify(self, g: np.ndarray) -> tuple[float, np.ndarray]:
+    def bound_and_fix(
+        self, batch: Batch, k: int, value: float, cutoff: float, workers: Workers
+    ) -> None:
+        """Bound every node of a batch from its warm start, as bounds.bound_and_fix does."""
+
+        def row(i: int) -> None:
+            state = batch.states[i]
+            g = self.maximise(state, k, value, cutoff, start=batch.duals[i])
+            batch.duals[i] = g
+            batch.bounds[i], with_feature = self.certify(g, state, k)
+            batch.work[i] = 20 * len(g) ** 2
+            if batch.bounds[i] < cutoff:
+                state[(state == FREE) & (with_feature >= cutoff)] = OUT
+
+        workers.map(row, range(len(batch.states)))
+
+    def certify(self, g: np.ndarray, state: np.ndarray, k: int) -> tuple[float, np.ndarray]:
         """(bound, bound for each feature forced in), valid in floating point (theory eq. 16)."""
         form, split = self.form, self.split
         Qg = split.Q @ g
@@ -247,7 +288,7 @@ class BlockBound:
         err_q = g1 * (err_u + (p + 6) * UNIT_ROUNDOFF * (4.0 + 4.0 * g1))
         with_feature = np.empty(p)
         u, b = form.c - Qg, np.zeros(p)
-        total = choose(u, *self.options, self.k, _COLD, b, with_feature)  # type: ignore[call-arg]
+        total = choose(u, state, *self.options, k, _COLD, b, with_feature)  # type: ignore[call-arg]
         floor = split.floor - self.shift
         m = max(len(cluster) for cluster in split.clusters)
         relative = UNIT_ROUNDOFF * (64.0 / floor**2 + 8.0 * m**3 / floor) + 1e-12

@@ -4,20 +4,23 @@ import numpy as np
 
 from bestk.problem import Problem
 
+Fits = dict[bytes, tuple[np.ndarray, float]]
+"""Support (as bytes of its indices) to coefficients and objective."""
+
 
 class Incumbent:
     """Best support seen; ``value`` is its objective in units of y'y.
 
-    Supports are offered in problem indices. Each is fitted once: results are kept in a cache that
-    the whole tree shares.
+    Supports are offered in problem indices. Each is fitted once: fits are kept in a cache that the
+    whole tree, and all sizes k of a path, share.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, fits: Fits | None = None) -> None:
         self.problem = problem
         self._scale = problem.yy if problem.yy > 0.0 else 1.0
-        self._values: dict[bytes, float] = {}
-        self.support = np.zeros(0, dtype=np.intp)
-        self.coef, self.objective = problem.fit(self.support)
+        self._fits: Fits = {} if fits is None else fits
+        self.support, self.coef, self.objective = np.zeros(0, dtype=np.intp), np.zeros(0), np.inf
+        self.offer(self.support)
 
     @property
     def value(self) -> float:
@@ -27,9 +30,9 @@ class Incumbent:
         """Fit a support exactly, keep it if it is better; returns its objective over y'y."""
         support = np.sort(np.asarray(support, dtype=np.intp))
         key = support.tobytes()
-        if key not in self._values:
-            coef, objective = self.problem.fit(support)
-            self._values[key] = objective / self._scale
-            if objective < self.objective:
-                self.support, self.coef, self.objective = support, coef, objective
-        return self._values[key]
+        if key not in self._fits:
+            self._fits[key] = self.problem.fit(support)
+        coef, objective = self._fits[key]
+        if objective < self.objective:
+            self.support, self.coef, self.objective = support, coef, objective
+        return objective / self._scale

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bestk.blocks import BlockSplit, block_split
+from bestk.blocks import BlockBound, block_bound
+from bestk.incumbent import Fits
 from bestk.problem import Problem
 from bestk.relaxation import Split, uniform_split
 from bestk.scaling import StandardForm
@@ -27,6 +28,7 @@ class Presolved:
     form: StandardForm | None
     required: np.ndarray
     inside: np.ndarray
+    fits: Fits = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, include: Any = None, exclude: Any = None) -> "Presolved":
@@ -64,10 +66,10 @@ class Presolved:
         return uniform_split(self.form.A)
 
     @cached_property
-    def blocks(self) -> BlockSplit | None:
-        """The block split of the form's matrix, if there is a useful one."""
+    def blocks(self) -> BlockBound | None:
+        """The bound by a block split of the form's matrix, if there is a useful one."""
         assert self.form is not None
-        return block_split(self.form, self.uniform.smallest)
+        return block_bound(self.form, self.uniform.smallest)
 
     def size(self, k: int) -> int:
         """How many features of the form a model with at most k features may have."""

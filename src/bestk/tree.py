@@ -8,7 +8,7 @@ import numpy as np
 from bestk import branching, closure
 from bestk._kernels import FREE, IN, OUT
 from bestk.beam import beam_supports, fit_supports, improve_by_swaps
-from bestk.blocks import BlockBound, BlockSplit, block_split
+from bestk.blocks import BlockBound, BlockSplit, block_bound
 from bestk.bounds import Batch, bound_and_fix, make_method
 from bestk.certificate import Reason, Record, Recorder
 from bestk.frontier import Frontier, Node
@@ -30,6 +30,8 @@ _PER_CUBE = 3e-11
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
+# Block bounds take over the tree if they leave less than this share of the root's gap.
+_BLOCKS_BELOW = 0.7
 # A better diagonal is fitted to this many open nodes.
 _SPLIT_NODES = 4
 
@@ -79,6 +81,7 @@ class Tree:
         self.root_bound = 0.0
         self.root_state = np.zeros(0, dtype=np.int8)
         self.blocked: StandardForm | None = None
+        self.blocks: BlockBound | None = None
         self.status: Status | None = None
         self.rounded: set[bytes] = set()
 
@@ -197,24 +200,26 @@ class Tree:
             return False
         self.preparing += cost
         shared = self.form is self.presolved.form
-        blocks = self.presolved.blocks if shared else block_split(self.form, self.split.smallest)
+        blocks = self.presolved.blocks if shared else block_bound(self.form, self.split.smallest)
         if blocks is None:
             return False
-        bound = BlockBound(self.form, blocks, self.k)
-        g = bound.maximise(self.incumbent.value, self.cutoff, self._should_stop)
-        value, with_feature = bound.certify(g)
-        self.root_bound = max(self.root_bound, value)
+        state, before = self.root_state, self.root_bound
+        g = blocks.maximise(state, self.k, self.incumbent.value, self.cutoff, self._should_stop)
+        value, with_feature = blocks.certify(g, state, self.k)
+        self.root_bound = max(before, value)
         # The form may already lack features that were given up within tolerance.
         self.proven = max(self.proven, min(value, self.dropped, self.incumbent.value))
-        out = (with_feature >= self.cutoff) & (self.root_state == FREE)
-        state = np.where(out, OUT, self.root_state)
-        shrinks = value < self.cutoff and self._shrinks(state)
-        self._record_blocks(blocks, g, value, out & shrinks)
-        if shrinks:
-            self._shrink(state)
+        out = (with_feature >= self.cutoff) & (state == FREE)
+        shrunk = np.where(out, OUT, state)
+        shrinks = value < self.cutoff and self._shrinks(shrunk)
+        number = self._record_blocks(blocks.split, g, value, out & shrinks)
         if shrinks or value >= self.cutoff:
             self.frontier = Frontier(self.settings.search)
+            if shrinks:
+                self._shrink(shrunk)
             return True
+        if self.cutoff - value < _BLOCKS_BELOW * (self.cutoff - before):
+            self.blocks, self.split_number = blocks, number
         return False
 
     def _root_node(self) -> Node:
@@ -255,10 +260,14 @@ class Tree:
             bounds=np.full(len(states), -np.inf),
             work=np.zeros(len(states)),
         )
-        bound_and_fix(
-            self.method, self.form, self.split, batch, self.k, self.cutoff,
-            self.settings.advanced.fixing, self.workers,
-        )  # fmt: skip
+        if self.blocks is not None:
+            value = self.incumbent.value
+            self.blocks.bound_and_fix(batch, self.k, value, self.cutoff, self.workers)
+        else:
+            bound_and_fix(
+                self.method, self.form, self.split, batch, self.k, self.cutoff,
+                self.settings.advanced.fixing, self.workers,
+            )  # fmt: skip
         self.n_nodes += len(states)
         self.n_bounded += len(states)
         self.bounding += _PER_MULTIPLY * float(batch.work.sum()) + _PER_NODE * len(states)
@@ -399,7 +408,7 @@ class Tree:
     # The split -------------------------------------------------------------------------------
 
     def _use(self, split: Split) -> None:
-        self.split = split
+        self.split, self.blocks = split, None
         self.method = make_method(self.settings.bound, self.form, split, self.workers)
         self.split_number = self.recorder.add_split(self.form.features, split.t)
         step = 2 * _PER_CUBE * self.form.p**3 + _SPLIT_NODES * _PER_NODE
@@ -408,7 +417,8 @@ class Tree:
     @property
     def _may_optimise(self) -> bool:
         """The paper's methods keep the paper's split."""
-        return self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
+        wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
+        return wanted and self.blocks is None
 
     def _tighten_split(self, batch: Batch) -> None:
         """Whenever the tree has cost as much as a better diagonal would, fit one to open nodes."""
@@ -447,22 +457,23 @@ class Tree:
         )
 
     def _record_blocks(self, blocks: BlockSplit, g: np.ndarray, bound: float, out) -> int:
+        """Record a block bound of the root; returns the number of its split."""
         features, nothing = self.form.features, np.zeros(0, dtype=np.int32)
-        return self.recorder.add(
+        number = self.recorder.add_split(features, blocks.charges, blocks.clusters, blocks.matrices)
+        self.recorder.add(
             Record(
                 parent=-1,
                 feature=-1,
                 inside=False,
                 bound=bound,
                 cutoff=self.cutoff,
-                split=self.recorder.add_split(
-                    features, blocks.charges, blocks.clusters, blocks.matrices
-                ),
+                split=number,
                 dual=(features.astype(np.int32), g),
                 fixed_in=nothing,
                 fixed_out=features[out].astype(np.int32),
             )
         )
+        return number
 
     def _snapshot(self) -> Snapshot:
         yy = self.incumbent.problem.yy
