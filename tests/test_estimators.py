@@ -53,7 +53,7 @@ def test_fit_is_solve_with_an_intercept(diabetes):
     assert model.n_iter_ >= 1
     assert model.n_features_in_ == 10
     assert model.feature_names_in_.tolist() == X.columns.tolist()
-    assert model.result_.names == ["bmi", "bp", "s1", "s5"]
+    assert model.result_.names == ["bmi", "bp", "s3", "s5"]
     assert model.score(X, y) == pytest.approx(model.result_.r2)
     np.testing.assert_allclose(model.predict(X), model.result_.predict(X))
 
@@ -305,6 +305,7 @@ def test_metadata_is_routed(diabetes):
         model = SparseRidgeCV(ks=[2, 4], cv=GroupKFold(3)).fit(X, y, groups=groups)
         assert model.cross_validation_.errors.shape == (1, 2, 3)
         weighted = SparseRidge(k=3).set_fit_request(sample_weight=True)
+        weighted.set_score_request(sample_weight=True)
         search = GridSearchCV(weighted, {"k": [2]}, cv=3).fit(X, y, sample_weight=weight)
         expected = SparseRidge(k=2).fit(X, y, sample_weight=weight)
         np.testing.assert_allclose(search.best_estimator_.coef_, expected.coef_)

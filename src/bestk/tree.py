@@ -31,7 +31,7 @@ _PER_CUBE = 3e-11
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
 # Block bounds take over the tree if they leave less than this share of the root's gap.
-_BLOCKS_BELOW = 0.7
+_BLOCKS_BELOW = 0.5
 # A better diagonal is fitted to this many open nodes.
 _SPLIT_NODES = 4
 
