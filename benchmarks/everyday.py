@@ -108,7 +108,7 @@ def cv(threads: int, quick: bool) -> Table:
     table.notes.append(
         f"SparseRidgeCV with ks 1..{K}, alphas {', '.join(map(str, ALPHAS))}, final fit included, "
         f"honest gap {GAP}; okridge to the paper's gap {GAP}, limit {limit:.0f} s a solve, on one "
-        "thread (no slower than two here), extrapolated from the solves under 'of'; '>': some hit it"
+        "thread (no slower than two here), extrapolated from those under 'of'; '>': some hit it"
     )
     return table
 
