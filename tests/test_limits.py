@@ -253,3 +253,22 @@ def test_long_supports_are_abbreviated():
 )
 def test_gap_is_relative_to_the_objective_and_a_perfect_fit_to_yy(objective, bound, yy, gap):
     assert relative_gap(objective, bound, yy) == pytest.approx(gap)
+
+
+def test_stop_right_after_features_were_excluded_claims_no_more_than_the_root(monkeypatch):
+    """The new root is open then, though nothing is in the queue."""
+    X, y, _ = bestk.datasets.make_synthetic(4000, 120, k=8, rho=0.5)
+    best = bestk.solve(X, y, k=5)
+    tighten = Tree._tighten_root
+
+    def stop_after(self):
+        restart = tighten(self)
+        if restart:
+            self.status = Status.STOPPED
+        return restart
+
+    monkeypatch.setattr(Tree, "_tighten_root", stop_after)
+    result = bestk.solve(X, y, k=5)
+    assert result.status is Status.STOPPED
+    assert result.lower_bound < best.lower_bound
+    assert 0 < result.gap < 0.5

@@ -3,7 +3,7 @@
 Where features are strongly correlated a diagonal split has next to nothing to charge: each of them
 is nearly explained by its neighbours. A cluster of neighbours as a whole is not. Taking T block
 diagonal over such clusters and choosing inside each exactly gives bounds that are out of reach for
-any diagonal; they serve at the root, to exclude features for good.
+any diagonal.
 """
 
 from collections.abc import Callable
@@ -69,8 +69,10 @@ def block_split(form: StandardForm, smallest: float) -> BlockSplit | None:
 
     `smallest` is a proven lower bound on the eigenvalues of A.
     """
+    if smallest <= 0.0:
+        return None
     seeds = _seeds(form)
-    if len(seeds) == 0 or smallest <= 0.0:
+    if len(seeds) == 0:
         return None
     best, best_score = None, 0.0
     for width in _WIDTHS:
@@ -175,6 +177,7 @@ class BlockBound:
 
     def __init__(self, form: StandardForm, split: BlockSplit) -> None:
         self.form, self.split = form, split
+        self.helped = False  # to exclude features, for another k
         # What is unknown about the data (2 eps k, k <= p) and rounding of Q are paid out of T.
         self.shift = 2.0 * form.eps * form.p + 128 * UNIT_ROUNDOFF
 

@@ -71,6 +71,12 @@ class Presolved:
         assert self.form is not None
         return block_bound(self.form, self.uniform.smallest)
 
+    @property
+    def blocks_helped(self) -> bool:
+        """Did the block bound exclude features for another k?"""
+        blocks = vars(self).get("blocks")
+        return blocks is not None and blocks.helped
+
     def size(self, k: int) -> int:
         """How many features of the form a model with at most k features may have."""
         useless = len(self.include) - len(self.required)

@@ -23,8 +23,9 @@ class Advanced:
     enumeration : bool
         Close nodes with few supports left by trying them all.
     split : {"optimised", "uniform"}
-        Diagonal split of the Gram matrix; "uniform" is the paper's smallest eigenvalue, which the
-        paper's bounds always use.
+        How the Gram matrix is split: a diagonal fitted to the open nodes, or blocks where they
+        prove more; "uniform" is the paper's smallest eigenvalue, which the paper's bounds always
+        use.
     branching : {"relaxation", "heuristic"}
         Branch on the largest relaxed coefficient, or by the paper's rule on the node's own
         beam-search solution.

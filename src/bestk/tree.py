@@ -30,8 +30,9 @@ _PER_CUBE = 3e-11
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
-# Block bounds take over the tree if they leave less than this share of the root's gap.
-_BLOCKS_BELOW = 0.5
+# Block bounds cost ten to twenty times as much as others, and take over the tree if they leave less
+# than this share of the root's gap.
+_BLOCKS_BELOW = 0.42
 # A better diagonal is fitted to this many open nodes.
 _SPLIT_NODES = 4
 
@@ -127,6 +128,7 @@ class Tree:
                     self._tighten_split(batch)
                     if self._tighten_root():
                         self._open_root()
+                        continue
                 self.pending = []
                 self._report()
             self._settle()
@@ -155,7 +157,7 @@ class Tree:
             shared = self.form is self.presolved.form
             self._use(self.presolved.uniform if shared else uniform_split(self.form.A))
             self.root_state = root.state
-            if self.blocked is not None and self._tighten_root():
+            if (self.blocked or self.presolved.blocks_helped) and self._tighten_root():
                 continue
             self.ascent = SplitAscent(self.form, self.split, self.workers)
             self.preparing += 2 * _PER_CUBE * self.form.p**3
@@ -193,13 +195,14 @@ class Tree:
         """
         cost = 3 * _PER_CUBE * self.form.p**3 + 200 * _PER_MULTIPLY * self.form.p**2
         # The weaker the root bound, the sooner: a tree would not get far.
-        if self.blocked is self.form or self.bounding < cost * self._hope**4:
+        shared = self.form is self.presolved.form
+        known = shared and self.presolved.blocks_helped
+        if self.blocked is self.form or (self.bounding < cost * self._hope**4 and not known):
             return False
         self.blocked = self.form
         if not (self._may_optimise and self.settings.advanced.rebuild):
             return False
         self.preparing += cost
-        shared = self.form is self.presolved.form
         blocks = self.presolved.blocks if shared else block_bound(self.form, self.split.smallest)
         if blocks is None:
             return False
@@ -215,6 +218,7 @@ class Tree:
         number = self._record_blocks(blocks.split, g, value, out & shrinks)
         if shrinks or value >= self.cutoff:
             self.frontier = Frontier(self.settings.search)
+            blocks.helped = True
             if shrinks:
                 self._shrink(shrunk)
             return True
