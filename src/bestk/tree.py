@@ -193,7 +193,7 @@ class Tree:
         True if that closes the root or leaves out a good part of the features: what has been
         searched so far is given up for a start on the others.
         """
-        cost = 3 * _PER_CUBE * self.form.p**3 + 200 * _PER_MULTIPLY * self.form.p**2
+        cost = 10 * _PER_CUBE * self.form.p**3 + 200 * _PER_MULTIPLY * self.form.p**2
         # The weaker the root bound, the sooner: a tree would not get far.
         shared = self.form is self.presolved.form
         known = shared and self.presolved.blocks_helped
