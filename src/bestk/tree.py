@@ -30,6 +30,8 @@ _PER_CUBE = 3e-11
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
+# Above this share of the incumbent's value, proven at the root, a diagonal usually does.
+_HOPE = 0.75
 # Block bounds cost ten to twenty times as much as others, and take over the tree if they leave less
 # than this share of the root's gap.
 _BLOCKS_BELOW = 0.42
@@ -157,14 +159,18 @@ class Tree:
             shared = self.form is self.presolved.form
             self._use(self.presolved.uniform if shared else uniform_split(self.form.A))
             self.root_state = root.state
-            if (self.blocked or self.presolved.blocks_helped) and self._tighten_root():
+            if self.blocked and self._tighten_root():
                 continue
             self.ascent = SplitAscent(self.form, self.split, self.workers)
             self.preparing += 2 * _PER_CUBE * self.form.p**3
             start = np.zeros((1, self.form.p))
             batch = self._bound(root.state[None].copy(), start, np.zeros(1))
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
-            if self.root_bound >= self.cutoff or not self._shrinks(batch.states[0]):
+            if self.root_bound >= self.cutoff:
+                break
+            if not self._shrinks(batch.states[0]):
+                if self.presolved.blocks_helped and self._tighten_root():
+                    continue
                 break
             self._record(Origin(root, -1, False, root.state), batch, 0)
             self._shrink(batch.states[0])
@@ -193,11 +199,12 @@ class Tree:
         True if that closes the root or leaves out a good part of the features: what has been
         searched so far is given up for a start on the others.
         """
-        cost = 10 * _PER_CUBE * self.form.p**3 + 200 * _PER_MULTIPLY * self.form.p**2
+        p, shared = self.form.p, self.form is self.presolved.form
+        cost = 10 * _PER_CUBE * p**3 + 200 * _PER_MULTIPLY * p**2 + 200 * _PER_NODE
         # The weaker the root bound, the sooner: a tree would not get far.
-        shared = self.form is self.presolved.form
-        known = shared and self.presolved.blocks_helped
-        if self.blocked is self.form or (self.bounding < cost * self._hope**4 and not known):
+        wait = cost * (self._hope / _HOPE) ** 12
+        helps = self.blocked is not None or (shared and self.presolved.blocks_helped)
+        if self.blocked is self.form or (self.bounding < wait and not helps):
             return False
         self.blocked = self.form
         if not (self._may_optimise and self.settings.advanced.rebuild):
