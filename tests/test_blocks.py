@@ -227,6 +227,7 @@ def test_awkward_problems_get_valid_bounds_or_none(first):
 def test_trees_on_block_bounds_agree_with_brute_force(seed, monkeypatch):
     """However little they gain, block bounds take over: IN and OUT nodes are all theirs."""
     monkeypatch.setattr(tree, "_BLOCKS_BELOW", 2.0)
+    monkeypatch.setattr(tree, "_HOPE", 1e9)
     rng = np.random.default_rng(seed)
     form = correlated(seed, n=40, p=12, rho=(0.7, 0.95)[seed % 2])
     k, problem = int(rng.integers(2, 6)), form.problem

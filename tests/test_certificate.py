@@ -210,6 +210,7 @@ CONFIGURATIONS = {
 @pytest.mark.parametrize("seed", range(12))
 def test_recorded_tree_of_block_bounds_proves_the_bound(seed, monkeypatch):
     monkeypatch.setattr(tree, "_BLOCKS_BELOW", 2.0)
+    monkeypatch.setattr(tree, "_HOPE", 1e9)
     test_recorded_tree_proves_the_bound(seed, "no enumeration")
 
 
