@@ -1,6 +1,7 @@
 # Everything a developer does. The first target that needs it makes .venv.
 PYTHON ?= python3
 WORKERS ?= 2
+SUITE ?= core everyday
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
@@ -21,8 +22,7 @@ lint: .venv/.installed  ## ruff (rules and format) and mypy
 	$(BIN)/mypy
 
 bench: .venv/.installed  ## all benchmarks; tables go to benchmarks/results/
-	$(BIN)/python -m benchmarks.core $(ARGS)
-	$(BIN)/python -m benchmarks.everyday
+	for suite in $(SUITE); do $(BIN)/python -m benchmarks.$$suite $(ARGS) || exit 1; done
 
 docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html

@@ -5,14 +5,12 @@ Every run measures anew; rows go to benchmarks/results/GROUP.csv and everyday.md
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from sklearn.model_selection import KFold
 
 from bestk.datasets import make_synthetic
 
-from . import instances, machine, report
+from . import instances, report
 from .alone import met_or_missed, run_fresh
 from .cv_run import ALPHAS, FOLDS
 from .environments import run_solver
@@ -116,14 +114,5 @@ def cv(threads: int, quick: bool) -> Table:
 GROUPS = {"path": path, "cv": cv}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__)
-    parser.add_argument("--only", choices=GROUPS, help="run one group")
-    parser.add_argument("--quick", action="store_true", help="few, small rows and short limits")
-    parser.add_argument("--threads", type=int, default=2, help="for every solver (default 2)")
-    arguments = parser.parse_args()
-    report.run_groups("Everyday benchmarks", GROUPS, arguments, machine.describe)
-
-
 if __name__ == "__main__":
-    main()
+    report.main("Everyday benchmarks", GROUPS, __doc__)

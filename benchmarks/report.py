@@ -13,6 +13,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from . import machine
+
 RESULTS = Path(__file__).parent / "results"
 
 T = TypeVar("T")
@@ -28,22 +30,22 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def run_groups(
-    title: str,
-    groups: dict[str, Callable[[int, bool], Table]],
-    arguments: argparse.Namespace,
-    describe: Callable[[int], list[str]],
-) -> None:
-    """Measure one group or all of them (``--only``), show and write the tables."""
+def main(title: str, groups: dict[str, Callable[[int, bool], Table]], doc: str | None) -> None:
+    """The command line of a set of groups: measure one or all, show and write the tables."""
+    parser = argparse.ArgumentParser(description=doc)
+    parser.add_argument("--only", choices=groups, help="run one group")
+    parser.add_argument("--quick", action="store_true", help="few, small rows and short limits")
+    parser.add_argument("--threads", type=int, default=2, help="for every solver (default 2)")
+    arguments = parser.parse_args()
     folder = RESULTS / "quick" if arguments.quick else RESULTS
     for name in [arguments.only] if arguments.only else groups:
         print(f"{name}: {groups[name].__doc__}")
         table = groups[name](arguments.threads, arguments.quick)
-        table.notes.extend(describe(arguments.threads))
+        table.notes.extend(machine.describe(arguments.threads))
         show(table)
         write_csv(table, folder)
     page = write_markdown(title, list(groups), folder)
-    print(f"written to {page.relative_to(RESULTS.parent.parent)}")
+    print(f"written to {page.relative_to(machine.ROOT)}")
 
 
 def show(table: Table) -> None:

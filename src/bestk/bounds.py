@@ -29,6 +29,12 @@ class Batch:
     def remaining(self, k: int) -> np.ndarray:
         return k - np.count_nonzero(self.states == IN, axis=1)
 
+    def keep_better(self, duals: np.ndarray, values: np.ndarray, best: np.ndarray) -> None:
+        """Take over the duals of rows whose value is above `best`, which rises to it."""
+        better = values > best
+        best[better] = values[better]
+        self.duals[better] = duals[better]
+
 
 # Guards divisions by squared lengths that may be zero.
 _TINY = 1e-30
@@ -158,9 +164,7 @@ class Admm:
             Qg = rhs - twice * g
             if iteration % self.check_every == 0 or iteration == self.iterations:
                 value = saddle_values(g, Qg, c, lo, hi, batch.states, remaining)
-                better = value > best
-                best[better] = value[better]
-                batch.duals[better] = g[better] * unit
+                batch.keep_better(g * unit, value, best)
                 if (best >= cutoff).all():
                     break
             theta = 2.0 * Qg + u - c
@@ -197,9 +201,7 @@ class Subgradient:
         for _ in range(self.iterations):
             Qg = g @ Q
             value = saddle_values(g, Qg, c, lo, hi, batch.states, remaining)
-            better = value > best
-            best[better] = value[better]
-            batch.duals[better] = g[better] * unit
+            batch.keep_better(g * unit, value, best)
             if (best >= cutoff).all():
                 break
             slope = 2.0 * (inner_minimiser(c - Qg, lo, hi, batch.states, remaining) - g) @ Q
