@@ -52,7 +52,7 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name in ("datasets", "plots"):
+    elif name in ("datasets", "plots", "sindy"):
         value = import_module(f"bestk.{name}")
     else:
         raise AttributeError(f"module 'bestk' has no attribute {name!r}")

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
+from bestk.jobs import run_jobs
 from bestk.moments import Moments
 from bestk.path import Path, as_sizes, path_of
 from bestk.problem import (
@@ -23,7 +23,6 @@ from bestk.problem import (
 )
 from bestk.result import Result, Status
 from bestk.settings import Settings, settings_of
-from bestk.threads import blas_threads
 from bestk.validation import as_bounds, require_choice, require_count, require_number
 
 RULES = ("min", "one-se")
@@ -151,7 +150,7 @@ def cross_validate(
     """
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
 
-    def run(fold: Fold) -> list[Path]:
+    def run(fold: Fold, settings: Settings) -> list[Path]:
         train = fold.train()
         paths: list[Path] = []
         for alpha in penalties:
@@ -162,12 +161,7 @@ def cross_validate(
                 raise KeyboardInterrupt
         return paths
 
-    if effective_n_jobs(n_jobs) > 1:
-        settings = settings.on_one_thread()
-        with blas_threads(1):
-            by_fold = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(run)(f) for f in folds)
-    else:
-        by_fold = [run(fold) for fold in folds]
+    by_fold = run_jobs(run, folds, settings, n_jobs)
     paths = tuple(zip(*by_fold, strict=True))
     errors = [
         [

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
@@ -19,10 +18,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bestk.cross_validation import CrossValidation, cross_validate, folds_of_data
+from bestk.jobs import run_jobs
 from bestk.problem import Problem
 from bestk.result import Result, Status
 from bestk.settings import Advanced, Settings, settings_of
-from bestk.threads import blas_threads
 from bestk.validation import as_bounds, require_count
 
 
@@ -200,17 +199,11 @@ class SparseRidge(_SparseLinearModel):
         )
         options = {"include": self.include, "exclude": self.exclude}
 
-        def solve(i: int) -> Result:
+        def solve(i: int, settings: Settings) -> Result:
             problem = first if i == 0 else first.with_target(targets[i])
             return problem.solve(self.k, **options, **settings.as_options())
 
-        if len(targets) > 1 and effective_n_jobs(self.n_jobs) > 1:
-            settings = settings.on_one_thread()
-            with blas_threads(1):
-                jobs = (delayed(solve)(i) for i in range(len(targets)))
-                results = list(Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs))
-        else:
-            results = [solve(i) for i in range(len(targets))]
+        results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
         self._keep(results, many)
         return self
 

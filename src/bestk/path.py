@@ -157,14 +157,19 @@ def path_of(
     exclude: Any,
     settings: Settings,
     similar: Path | None = None,
+    guess: np.ndarray | None = None,
 ) -> Path:
-    """The path of a problem that is already there; a path of a similar one gives good starts."""
+    """The path of a problem that is already there.
+
+    A path of a similar problem, or a guess of the features, gives good starts.
+    """
     results: list[Result] = []
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, include, exclude)
         for k in ks:
             starts = [results[-1].support] if results else []
             starts += [similar[k].support] if similar else []
+            starts += [guess] if guess is not None and len(guess) <= k else []
             results.append(solve_presolved(presolved, k, starts, settings, perf_counter()))
             if results[-1].status is Status.INTERRUPTED:
                 break

@@ -238,6 +238,11 @@ class Problem:
         """The same data with another ridge penalty."""
         return replace(self, alpha=require_number("alpha", alpha, least=0.0))
 
+    def with_bounds(self, bounds: Any) -> "Problem":
+        """The same data with other bounds on the coefficients."""
+        lower, upper = as_bounds(bounds, self.n_features)
+        return replace(self, lower=lower, upper=upper)
+
     def with_target(self, y: Any) -> "Problem":
         """The same X, weights and options with another y; the Gram matrix is shared."""
         if self._data is None:
