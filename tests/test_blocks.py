@@ -1,5 +1,6 @@
 """Block splits: every bound and exclusion they give holds, at any dual vector."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -10,7 +11,7 @@ import bestk
 from bestk import Advanced, Problem, Status, tree
 from bestk._blocks import choose
 from bestk._kernels import FREE, IN, OUT
-from bestk.blocks import BlockBound, block_split
+from bestk.blocks import BlockBound, block_bound, block_split
 from bestk.bounds import Batch
 from bestk.presolve import Presolved
 from bestk.relaxation import uniform_split
@@ -254,3 +255,10 @@ def test_fewer_features_than_the_truth_are_proven(k):
     without = bestk.solve(X, y, k=k, node_limit=3000, advanced=Advanced(split="uniform"))
     assert without.lower_bound <= result.objective
     assert result.lower_bound <= without.objective
+
+
+def test_charges_below_the_errors_of_the_data_are_not_used():
+    form = correlated(0)
+    smallest = uniform_split(form.A).smallest
+    assert block_bound(form, smallest) is not None
+    assert block_bound(replace(form, eps=1e-2), smallest) is None

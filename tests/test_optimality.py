@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from instances import REGIMES, batched_optimum, make, make_medium, tolerance
+from instances import REGIMES, Instance, batched_optimum, make, make_medium, tolerance
 
 import bestk
-from bestk import Advanced, Status
+from bestk import Advanced, Problem, Status
 from bestk.result import PERFECT_FIT
 
 SEEDS = 3000
@@ -161,3 +161,39 @@ def test_copies_of_a_feature_add_up_within_their_bounds(advanced):
     result = bestk.solve(X, x, 4, bounds=(-limit, limit), advanced=advanced)
     assert result.support.tolist() == [0, 1, 2, 3]
     assert result.lower_bound <= 0.004**2 * (1 + 1e-9)
+
+
+def centred(instance):
+    """The instance with weighted means subtracted, constants exactly zero: no intercept needed."""
+    X, y = np.asarray(instance.X, dtype=float), np.asarray(instance.y, dtype=float)
+    weight = np.asarray(instance.options.get("sample_weight", np.ones(len(y))), dtype=float)
+    columns = np.column_stack([X, y])
+    shifted = columns - (weight @ columns) / weight.sum()
+    largest = np.abs(columns).max(axis=0)
+    shifted[:, np.abs(shifted).max(axis=0) <= 1e-14 * largest] = 0.0
+    plain = Instance(
+        regime=instance.regime, X=shifted[:, :-1], y=shifted[:, -1], k=instance.k,
+        options=instance.options,
+    )  # fmt: skip
+    return plain, X, y, weight
+
+
+@pytest.mark.parametrize("first", range(0, 400, 50))
+def test_intercepts_hold_in_every_regime_from_data_and_batches(first):
+    for seed in range(first, first + 50):
+        instance = make(seed)
+        plain, X, y, weight = centred(instance)
+        best, yy = plain.brute_force(), float(weight @ plain.y**2)
+        results = [instance.solve(fit_intercept=True)]
+        # A Gram matrix cannot tell features apart whose angle is below the root of rounding.
+        if instance.regime != "near_collinear":
+            half = (len(y) + 1) // 2
+            blocks = [(X[:half], y[:half], weight[:half]), (X[half:], y[half:], weight[half:])]
+            options = {n: v for n, v in instance.options.items() if n in ("alpha", "bounds")}
+            limits = {n: v for n, v in instance.options.items() if n in ("include", "exclude")}
+            problem = Problem.from_batches(blocks, fit_intercept=True, **options)
+            results.append(problem.solve(instance.k, n_threads=1, **limits))
+        for result in results:
+            slack = 1e-7 * yy
+            assert result.lower_bound <= best + slack
+            assert best - slack <= result.objective <= best * (1 + 2e-4) + slack

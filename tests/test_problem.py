@@ -42,7 +42,19 @@ def test_data_gram_and_batches_give_the_same_model(seed, bounds, alpha):
     assert {problem.n_samples for problem in problems} == {40}
 
 
-@pytest.mark.parametrize("regime", ["wide", "duplicate", "zero_column", "integers", "one_row"])
+@pytest.mark.parametrize(
+    "regime",
+    [
+        "wide",
+        "duplicate",
+        "zero_column",
+        "integers",
+        "one_row",
+        "mixed_units",
+        "tiny_units",
+        "binary",
+    ],
+)
 def test_gram_gives_the_objective_of_the_data(regime):
     for seed in range(10):
         instance = make(seed, regime)

@@ -88,8 +88,12 @@ def block_split(form: StandardForm, smallest: float) -> BlockSplit | None:
 
 
 def block_bound(form: StandardForm, smallest: float) -> "BlockBound | None":
+    """The bound by a block split, if there is one whose charges outweigh the errors of the data."""
     split = block_split(form, smallest)
-    return None if split is None else BlockBound(form, split)
+    if split is None:
+        return None
+    bound = BlockBound(form, split)
+    return bound if split.floor > 2.0 * bound.shift else None
 
 
 def _seeds(form: StandardForm) -> np.ndarray:

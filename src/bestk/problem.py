@@ -306,17 +306,20 @@ class Problem:
         if self._data is not None:
             X, y, weight = self._data
             M = (X[:, support] - self.x_mean[support]) * self.units[support]
-            rhs = y - self.y_mean
+            rhs = y.astype(np.float64) - self.y_mean
             if weight is not None:
                 root = np.sqrt(weight)
                 M, rhs = M * root[:, None], rhs * root
         else:
-            # Only products are known: a symmetric square root gives an equivalent system.
-            values, vectors = np.linalg.eigh(self.gram[np.ix_(support, support)])
+            # Only products are known: a symmetric square root gives an equivalent system. Unit
+            # squares first, so that which directions are lost does not depend on units.
+            G = self.gram[np.ix_(support, support)]
+            scale = np.sqrt(np.where(G.diagonal() > 0.0, G.diagonal(), 1.0))
+            values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
             keep = values > len(support) * UNIT_ROUNDOFF * 8 * max(values[-1], 0.0)
             root = np.sqrt(values[keep])
-            M = root[:, None] * vectors[:, keep].T
-            rhs = (vectors[:, keep].T @ self.moment[support]) / root
+            M = root[:, None] * vectors[:, keep].T * scale
+            rhs = (vectors[:, keep].T @ (self.moment[support] / scale)) / root
         if self.alpha > 0:
             M = np.vstack([M, np.diag(np.sqrt(self.alpha) * self.units[support])])
             rhs = np.concatenate([rhs, np.zeros(len(support))])
@@ -329,7 +332,7 @@ class Problem:
             X, y, weight = self._data
             units = self.units[support]
             chosen = (X[:, support] - self.x_mean[support]) * units
-            residual = (y - self.y_mean) - chosen @ (coef / units)
+            residual = y.astype(np.float64) - self.y_mean - chosen @ (coef / units)
             if weight is not None:
                 return float(residual @ (weight * residual)) + penalty
             return float(residual @ residual) + penalty
