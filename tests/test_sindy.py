@@ -7,9 +7,10 @@ import numpy as np
 import pysindy as ps
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from bestk import Status, solve
-from bestk.datasets import make_dynamics, simulate
+from bestk.datasets import make_dynamics, make_synthetic, simulate
 from bestk.sindy import OKRidge
 
 LORENZ = {"x": {"x", "y"}, "y": {"x", "y", "x z"}, "z": {"z", "x y"}}
@@ -194,3 +195,11 @@ def test_bad_input_is_named(options, error, match):
     X, Y = small(5)
     with pytest.raises(error, match=match):
         OKRidge(**options).fit(X, Y)
+
+
+def test_open_gap_is_a_warning():
+    X, y, _ = make_synthetic(200, 80, k=10, rho=0.9)
+    with pytest.warns(ConvergenceWarning, match=r"gap of \d+\.\d\d% left") as caught:
+        optimizer = OKRidge(k=10, time_limit=0.0).fit(X, y)
+    assert caught[0].filename == __file__
+    assert optimizer.results_[0].status is Status.TIME_LIMIT

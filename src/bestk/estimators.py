@@ -76,16 +76,21 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         }
         for name, value in values.items():
             setattr(self, name, value if many else _plain(value[0]))
-        open_gaps = [r.gap for r in results if r.status is not Status.OPTIMAL]
-        if open_gaps:
-            which = f" for {len(open_gaps)} of {len(results)} targets" if many else ""
-            warnings.warn(
-                f"the search stopped with a gap of {max(open_gaps):.2%} left{which}: a model with "
-                f"at most k features could still be better by that much. Raise time_limit or "
-                "node_limit, loosen gap_tol, or give alpha > 0 or bounds.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_of_open_gaps(results)
+
+
+def warn_of_open_gaps(results: list[Result]) -> None:
+    """Tell the caller of the caller's caller, who called fit, how much is left to prove."""
+    gaps = [result.gap for result in results if result.status is not Status.OPTIMAL]
+    if gaps:
+        which = f" for {len(gaps)} of {len(results)} targets" if len(results) > 1 else ""
+        warnings.warn(
+            f"the search stopped with a gap of {max(gaps):.2%} left{which}: a model with at most k "
+            "features could still be better by that much. Raise time_limit or node_limit, loosen "
+            "gap_tol, or give alpha > 0 or bounds.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 class SparseRidge(_SparseLinearModel):

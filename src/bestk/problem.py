@@ -230,10 +230,6 @@ class Problem:
     def n_features(self) -> int:
         return len(self.moment)
 
-    @property
-    def is_bounded(self) -> bool:
-        return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
-
     def with_alpha(self, alpha: float) -> "Problem":
         """The same data with another ridge penalty."""
         return replace(self, alpha=require_number("alpha", alpha, least=0.0))

@@ -11,6 +11,7 @@ except ImportError as error:
     raise ImportError('bestk.sindy needs PySINDy: pip install "bestk[sindy]"') from error
 from sklearn.utils.validation import check_X_y
 
+from bestk.estimators import warn_of_open_gaps
 from bestk.jobs import run_jobs
 from bestk.path import Path, path_of
 from bestk.problem import Problem
@@ -161,6 +162,7 @@ class OKRidge(BaseOptimizer):
             self.lower_bound_ = _least_total([p.lower_bounds for p in paths], paths, self.total_k)
         self.objective_ = sum(result.objective for result in self.results_)
         self.coef_ = np.array([result.coef for result in self.results_])
+        warn_of_open_gaps(self.results_)
 
     def _sizes(self, n_equations: int, n_terms: int) -> list[int]:
         ks = self.k if isinstance(self.k, Sequence | np.ndarray) else [self.k] * n_equations
