@@ -23,7 +23,7 @@ from bestk.problem import (
 )
 from bestk.result import Result, Status
 from bestk.settings import Settings, settings_of
-from bestk.validation import as_bounds, require_choice, require_count, require_number
+from bestk.validation import as_bounds, as_penalties, require_choice, require_count
 
 RULES = ("min", "one-se")
 # A fold that holds nearly all of a column's variance would cost this factor in accuracy; its
@@ -281,11 +281,3 @@ def folds_of_data(
         for i, (_, test) in enumerate(splits)
     ]
     return folds, centred(total)
-
-
-def as_penalties(alphas: Any) -> list[float]:
-    """Ascending unique penalties."""
-    values = [alphas] if np.ndim(alphas) == 0 else list(alphas)
-    if not values:
-        raise ValueError("alphas must hold at least one penalty")
-    return sorted({require_number("each of alphas", alpha, least=0.0) for alpha in values})

@@ -176,6 +176,25 @@ def path_of(
     return Path(tuple(results))
 
 
+def grid_of(
+    problem: Problem,
+    ks: list[int],
+    alphas: list[float],
+    include: Any,
+    exclude: Any,
+    settings: Settings,
+) -> dict[float, Path]:
+    """Paths of one problem for ascending ridge penalties."""
+    paths: dict[float, Path] = {}
+    path = None
+    for alpha in alphas:
+        path = path_of(problem.with_alpha(alpha), ks, include, exclude, settings, similar=path)
+        paths[alpha] = path
+        if path.results[-1].status is Status.INTERRUPTED:
+            break
+    return paths
+
+
 def as_sizes(name: str, ks: Any) -> list[int]:
     """Ascending unique sizes."""
     if isinstance(ks, int):

@@ -13,6 +13,7 @@ from bestk.threads import blas_threads
 from bestk.validation import (
     as_bounds,
     as_matrix,
+    as_penalties,
     as_vector,
     as_weights,
     names_of,
@@ -263,6 +264,32 @@ class Problem:
 
         include, exclude = options.pop("include", None), options.pop("exclude", None)
         return path_of(self, as_sizes("ks", ks), include, exclude, settings_of(options))
+
+    def solve_grid(
+        self, ks: Iterable[int] = range(1, 11), alphas: Iterable[float] = (0.0,), **options: Any
+    ):
+        """``{alpha: Path}``, the best models of several sizes for several ridge penalties.
+
+        Penalties ascend, and each starts from the models of the one before. Options as in
+        :func:`bestk.solve_path`.
+        """
+        from bestk.path import as_sizes, grid_of
+        from bestk.settings import settings_of
+
+        include, exclude = options.pop("include", None), options.pop("exclude", None)
+        sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
+        return grid_of(self, sizes, penalties, include, exclude, settings_of(options))
+
+    def runner_up(self, result: Any, **options: Any):
+        """The best model that lacks some feature of `result`: how unique is the answer?
+
+        `options` are those of :func:`bestk.solve`, `include` and `exclude` those of the run that
+        gave the result. The answer is a Result proven for all models of at most ``result.k``
+        features that lack at least one of ``result.support``; None where all must be included.
+        """
+        from bestk.alternatives import runner_up
+
+        return runner_up(self, result, **options)
 
     def objective(self, coef: Any) -> float:
         """f(b) = ||y - X b||^2 + alpha ||b||^2, from the data where they are at hand."""

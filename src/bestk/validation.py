@@ -198,3 +198,11 @@ def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return value
+
+
+def as_penalties(alphas: Any) -> list[float]:
+    """Ascending unique penalties."""
+    values = [alphas] if np.ndim(alphas) == 0 else list(alphas)
+    if not values:
+        raise ValueError("alphas must hold at least one penalty")
+    return sorted({require_number("each of alphas", alpha, least=0.0) for alpha in values})

@@ -1,14 +1,10 @@
-"""Governing equations with a proof: an optimizer for PySINDy (pip install "bestk[sindy]")."""
+"""An optimizer for PySINDy that proves each equation."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-
-try:
-    from pysindy.optimizers import BaseOptimizer
-except ImportError as error:
-    raise ImportError('bestk.sindy needs PySINDy: pip install "bestk[sindy]"') from error
+from pysindy.optimizers import BaseOptimizer
 from sklearn.utils.validation import check_X_y
 
 from bestk.estimators import warn_of_open_gaps
@@ -33,7 +29,7 @@ class OKRidge(BaseOptimizer):
     total_k : int or None
         Most terms in all equations together. They are shared out in the best way: exactly, by
         dynamic programming over the proven paths of the equations, each with at most `k` terms.
-    alpha : float
+    alpha : float, or one float per equation
         Ridge penalty.
     bounds : pair (lower, upper), or {equation: pair}
         Bounds on coefficients, as in :func:`bestk.solve`.
@@ -72,7 +68,7 @@ class OKRidge(BaseOptimizer):
         k: Any = 5,
         *,
         total_k: int | None = None,
-        alpha: float = 0.0,
+        alpha: Any = 0.0,
         bounds: Any = None,
         include: Any = None,
         exclude: Any = None,
@@ -134,17 +130,17 @@ class OKRidge(BaseOptimizer):
         settings = settings_of({"gap_tol": self.gap_tol, "time_limit": self.time_limit})
         n_equations = y.shape[1]
         sizes = self._sizes(n_equations, x.shape[1])
+        alphas = _one_each("alpha", self.alpha, n_equations)
         first = Problem.from_data(
             x,
             y[:, 0],
-            alpha=self.alpha,
             sample_weight=sample_weight,
             feature_names=require_names(self.feature_names, x.shape[1]),
         )
 
         def solve(i: int, settings: Settings) -> Path:
             problem = first if i == 0 else first.with_target(y[:, i])
-            problem = problem.with_bounds(_of_equation(self.bounds, i))
+            problem = problem.with_alpha(alphas[i]).with_bounds(_of_equation(self.bounds, i))
             include = _of_equation(self.include, i)
             exclude = _of_equation(self.exclude, i)
             ks = [sizes[i]]
@@ -165,9 +161,7 @@ class OKRidge(BaseOptimizer):
         warn_of_open_gaps(self.results_)
 
     def _sizes(self, n_equations: int, n_terms: int) -> list[int]:
-        ks = self.k if isinstance(self.k, Sequence | np.ndarray) else [self.k] * n_equations
-        if len(ks) != n_equations:
-            raise ValueError(f"k has {len(ks)} entries, but there are {n_equations} equations")
+        ks = _one_each("k", self.k, n_equations)
         most = n_terms
         if self.total_k is not None:
             most = min(most, require_count("total_k", self.total_k, least=0))
@@ -217,6 +211,15 @@ def _choices(values: list[np.ndarray], paths: list[Path], total_k: int) -> list[
     if not best:
         raise ValueError(f"total_k = {total_k} is too small for the terms that must be included")
     return list(min(best.values())[1])
+
+
+def _one_each(name: str, option: Any, n_equations: int) -> list:
+    """An option that may be given once for all equations or in a list."""
+    if not isinstance(option, Sequence | np.ndarray):
+        return [option] * n_equations
+    if len(option) != n_equations:
+        raise ValueError(f"{name} has {len(option)} entries, but there are {n_equations} equations")
+    return list(option)
 
 
 def _of_equation(option: Any, equation: int) -> Any:
