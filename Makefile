@@ -10,7 +10,7 @@ BIN := .venv/bin
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: .venv/.installed  ## solve one synthetic instance and show the gap closing
+demo: .venv/.installed  ## find and prove the Lorenz equations in noisy data; draws demo.png
 	$(BIN)/python examples/demo.py
 
 test: lint  ## lint, types, then all tests
@@ -29,7 +29,7 @@ docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings
 	@echo "open docs/_build/html/index.html"
 
 clean:  ## remove what was built, but keep .venv and the peers' environments
-	rm -rf build dist docs/_build docs/auto_examples .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_gap.png
+	rm -rf build dist docs/_build docs/auto_examples .mypy_cache .pytest_cache .ruff_cache .hypothesis demo.png
 	find src tests benchmarks examples -name __pycache__ -type d -not -path '*/.venvs/*' -prune -exec rm -rf {} +
 
 .venv/.installed: pyproject.toml

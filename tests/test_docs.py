@@ -10,14 +10,18 @@ import re
 import shlex
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import pytest
 
 import bestk
 
 ROOT = Path(__file__).parents[1]
-MODULES = [module.name for module in iter_modules(bestk.__path__) if module.name != "__main__"]
+MODULES = [
+    module.name
+    for module in walk_packages(bestk.__path__, "bestk.")
+    if module.name != "bestk.__main__"
+]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -80,5 +84,5 @@ def test_page(page, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for test in doctest.DocTestFinder().find(import_module(f"bestk.{name}")):
+    for test in doctest.DocTestFinder().find(import_module(name)):
         run_doctest(test)

@@ -216,14 +216,89 @@ def test_predictions_against_observations(data, path, ax):
     assert "not defined" in ax.get_title()
 
 
-def test_without_axes_there_is_a_new_figure(stopped, path):
+@pytest.fixture(scope="module")
+def found():
+    """Equations of two trajectories, the second a short one."""
+    from bestk.sindy import discover
+
+    states = [bestk.datasets.simulate("lorenz", 8.0, noise=0.002)]
+    states += [bestk.datasets.simulate("lorenz", 1.0, noise=0.002, seed=2)]
+    return discover(states, 0.002, degree=2, names=["$x", "y_1", "z"], alphas=[1e-5, 0.1])
+
+
+def test_states_with_their_simulation(found, ax):
+    plots.states(found, 2, ax)
+    np.testing.assert_array_equal(line(ax, "simulation").get_ydata(), found.simulated[0][:, 2])
+    dots = line(ax, "data").get_xydata()
+    assert len(dots) <= 400
+    np.testing.assert_array_equal(dots[:, 1], found.x[0][::10, 2])
+    assert line(ax, "follows").get_xdata()[0] == pytest.approx(found.horizon()[0])
+    assert found.horizon()[0] < found.t[0][-1]
+    assert ax.get_ylabel() == "z"
+    draw(plots.states(found, 0, Figure().subplots(), trajectory=1))
+
+
+def test_a_simulation_that_blows_up_does_not_hide_the_data(found, ax):
+    wild = replace(found)
+    wild.__dict__["simulated"] = [1e9 * found.x[0], found.x[1]]
+    plots.states(wild, 1, ax)
+    low, high = ax.get_ylim()
+    assert low < found.x[0][:, 1].min() < found.x[0][:, 1].max() < high < 100
+
+
+def test_scores_are_those_of_the_best_alpha(found, ax):
+    plots.scores(found, 1, ax)
+    best = found.scores[1].min(axis=0)
+    np.testing.assert_allclose(ax.lines[0].get_xydata(), np.c_[found.ks, best - best.min()])
+    assert ax.lines[1].get_xydata().tolist() == [[found.results[1].k, 0.0]]
+    assert ax.get_yscale() == "symlog"
+
+
+def test_scores_that_are_not_known_are_left_out(found, ax):
+    cut = np.where(found.ks >= 4, np.inf, found.scores)
+    draw(plots.scores(replace(found, scores=cut), 1, ax))
+    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3]
+    nothing = np.full_like(cut, -np.inf)
+    draw(plots.scores(replace(found, scores=nothing), 0, Figure().subplots()))
+
+
+def test_a_picture_of_equations(found, tmp_path):
+    file = tmp_path / "found.png"
+    figure = found.plot(file)
+    assert file.read_bytes().startswith(b"\x89PNG")
+    left, right = figure.axes[:6:2], figure.axes[1:6:2]
+    assert [ax.get_title(loc="left") for ax in left] == found.equations
+    assert [ax.get_title(loc="right") for ax in left] == found.remarks
+    assert [ax.get_xlabel() for ax in left] == ["", "", "time"]
+    assert right[0].get_title() == "AICc above the best"
+    assert plots.discovery(found, figure=Figure(), trajectory=1).axes[0].get_xlim()[1] < 1.0
+
+
+def test_at_most_twelve_states_are_drawn(found):
+    many = SimpleNamespace(
+        states=tuple("abcdefghijklmnop"),
+        equations=["a' = 0"] * 16,
+        remarks=["proven"] * 16,
+        results=found.results[:1] * 16,
+        scores=found.scores[[0] * 16],
+        ks=found.ks,
+        horizons=[1.0],
+        simulated=[np.zeros((50, 16))],
+        trajectories=SimpleNamespace(x=[np.zeros((50, 16))], t=[np.linspace(0, 1, 50)]),
+    )
+    figure = plots.discovery(many, figure=Figure())
+    assert len(figure.axes) == 24
+
+
+def test_without_axes_there_is_a_new_figure(stopped, path, found):
     import matplotlib.pyplot as plt
 
     plt.switch_backend("agg")
     try:
         for picture in (stopped.plot(), path.plot(criterion="bic"), plots.coefficients(path)):
             assert picture.figure.number in plt.get_fignums()
-        assert len(plt.get_fignums()) == 3
+        assert found.plot().number in plt.get_fignums()
+        assert len(plt.get_fignums()) == 4
     finally:
         plt.close("all")
 
@@ -249,10 +324,10 @@ def test_the_import_is_free_of_matplotlib():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_missing_matplotlib_says_what_to_install(path, monkeypatch):
+def test_missing_matplotlib_says_what_to_install(path, found, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert path.is_proven
     assert path[6].status is Status.OPTIMAL
-    for picture in (path.plot, path[6].plot):
+    for picture in (path.plot, path[6].plot, found.plot):
         with pytest.raises(ImportError, match=r'pip install "bestk\[plots\]"'):
             picture()

@@ -54,13 +54,24 @@ def cv(path):
 
 
 @pytest.fixture(scope="module")
-def pages(data, result, stopped, path, cv):
+def found():
+    """Equations of states with nasty names; the third never changes."""
+    from bestk.sindy import discover
+
+    t = np.arange(0, 3, 0.02)
+    x = np.c_[1 + np.cos(t), np.sin(t), np.ones(len(t))]
+    return discover(x, t, degree=1, names=NASTY[:2] + NASTY[5:6], ks=[1, 2], alphas=[1e-5])
+
+
+@pytest.fixture(scope="module")
+def pages(data, result, stopped, path, cv, found):
     X, y = data
     return {
         "result": result.to_html(X=X, y=y),
         "stopped": stopped.to_html(),
         "path": path.to_html(X=X, y=y),
         "cv": cv.to_html(),
+        "discovery": found.to_html(),
     }
 
 
@@ -106,7 +117,7 @@ class Reader(HTMLParser):
         return "".join(self.words)
 
 
-@pytest.mark.parametrize("name", ["result", "stopped", "path", "cv"])
+@pytest.mark.parametrize("name", ["result", "stopped", "path", "cv", "discovery"])
 class TestEveryPage:
     def test_needs_nothing_else(self, pages, name):
         """Only ids of the page itself, or embedded data, are referred to."""
@@ -150,8 +161,8 @@ def test_names_are_escaped(pages, name):
         assert feature in text
 
 
-def test_summaries_are_escaped_and_have_no_colours(result, path, cv):
-    for html in (result._repr_html_(), path._repr_html_(), cv._repr_html_()):
+def test_summaries_are_escaped_and_have_no_colours(result, path, cv, found):
+    for html in (item._repr_html_() for item in (result, path, cv, found)):
         Reader(html)
         assert "<b>" not in html
         assert not re.search(r"color|background|#[0-9a-f]{3}", html)
@@ -244,6 +255,35 @@ def test_cross_validation(cv, pages):
     assert report.cv_summary(cv) == cv._repr_html_()
 
 
+def test_equations_of_motion(found, pages):
+    page = Reader(pages["discovery"]).text.replace("\xa0", " ")
+    assert "Every equation is proven the best of its size." in page
+    for state, text in zip(found.states, found.equations, strict=True):
+        assert text.replace("-", "−").replace(f"{state}'", f"{state}\u2032") in page
+    assert "温度\u2032 = 0" in page
+    for worse, other in zip(found.distances, found.runners_up, strict=True):
+        assert worse in page
+        assert other is None or ", ".join(other.names) in page
+    assert f"{found.horizon():.3g} of {found.t[-1]:.3g}" in page
+    assert page.count("★") == len(found.states) + 1
+    for i, result in enumerate(found.results):
+        score = found.scores[i, 0, list(found.ks).index(result.k)]
+        assert f"{score:.2f} ★".replace("-", "−").replace("inf", "∞") in page
+    html = pages["discovery"]
+    assert "<b>" not in html
+    assert "x & y" not in html
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_equations_with_gaps(found):
+    open_gap = replace(found.results[0], status=Status.TIME_LIMIT, gap=0.25)
+    page = Reader(replace(found, results=[open_gap, *found.results[1:]]).to_html()).text
+    assert "1 of 3 equations is not proven." in page
+    assert "The largest gap is 25.00%." in page
+    assert Status.TIME_LIMIT.advice in page
+    assert "time limit" in page
+
+
 @pytest.mark.usefixtures("no_pictures")
 def test_title_and_target(result):
     html = result.to_html(title="Fish & <chips>", target="price")
@@ -275,8 +315,8 @@ def test_pictures_are_the_same_every_time_and_leave_the_style_alone(path, result
 
 
 @pytest.mark.usefixtures("no_pictures")
-def test_without_matplotlib_the_page_says_how_to_get_pictures(result, path, cv):
-    for html in (result.to_html(), path.to_html(), cv.to_html()):
+def test_without_matplotlib_the_page_says_how_to_get_pictures(result, path, cv, found):
+    for html in (result.to_html(), path.to_html(), cv.to_html(), found.to_html()):
         assert "<svg" not in html
         assert 'pip install "bestk[plots]"' in Reader(html).text
 

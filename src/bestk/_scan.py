@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, uintp
 
 from bestk._kernels import FAST, UNIT_ROUNDOFF, add_row
+from bestk._single import f4, given, may_gain, padded, standardise, terms_of_pairs
 
 # Covers the rounding of one test of eq. 8, relative to the product of both residual variances.
 _SCAN_SAFETY = 64.0 * UNIT_ROUNDOFF
@@ -76,28 +77,6 @@ def condition(A, c, inside, free, shift, H, d):
     return gain
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
-def _count_pairs(H, i, t, factor, variance, moment, needed):
-    """How many j > i make (i, j) gain more than `needed`, or leave it undecided (theory eq. 8).
-
-    Row i of the residual matrix is formed on the fly as H[i] - factor * H[t]. No division:
-    a counting loop becomes SIMD where a running maximum does not.
-    """
-    i, t, m = uintp(i), uintp(t), uintp(moment.shape[0])
-    v_i, m_i = variance[i], moment[i]
-    a = m_i * m_i - (needed - _SCAN_SAFETY) * v_i
-    twice = 2.0 * m_i
-    smaller = v_i * (1.0 - _SCAN_SAFETY)
-    hits = 0
-    for j in range(i + uintp(1), m):
-        g = H[i, j] - factor * H[t, j]
-        m_j = moment[j]
-        excess = a * variance[j] + g * (needed * g - twice * m_j) + m_j * m_j * v_i
-        determinant = smaller * variance[j] - g * g
-        hits += (excess > 0.0) | (determinant <= 0.0)
-    return hits
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def _eliminate(H, d, t, below, moments):
     """Condition H (upper triangle) and d on feature t, for the features after it."""
@@ -109,31 +88,6 @@ def _eliminate(H, d, t, below, moments):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _list_pairs(H, i, t, factor, variance, moment, needed, chosen, level, hits, count):
-    """The pairs that `_count_pairs` saw in one row, appended to hits; -1 when there is no room."""
-    for j in range(i + 1, moment.shape[0]):
-        g = H[i, j] - factor * H[t, j]
-        excess = (moment[i] * moment[i] - (needed - _SCAN_SAFETY) * variance[i]) * variance[j]
-        excess += g * (needed * g - 2.0 * moment[i] * moment[j])
-        excess += moment[j] * moment[j] * variance[i]
-        flat = variance[i] * (1.0 - _SCAN_SAFETY) * variance[j] - g * g <= 0.0
-        # Twice the safety: whatever the counting loop saw is listed here too.
-        if flat or excess > -_SCAN_SAFETY * variance[i] * variance[j]:
-            if count == hits.shape[0]:
-                return -1
-            _write(hits[count], chosen, level)
-            hits[count, level] = j
-            count += 1
-    return count
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _write(row, chosen, length):
-    for i in range(row.shape[0]):
-        row[i] = chosen[i] if i < length else -1
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def scan(H, d, needed, r, start, stop, hits):
     """List the sets of r features, first one in [start, stop), that may gain more than needed.
 
@@ -142,68 +96,173 @@ def scan(H, d, needed, r, start, stop, hits):
     Returns the number of rows, or -1 when `hits` is too short.
     """
     m = d.shape[0]
-    depth = max(r - 3, 0)  # levels eliminated one by one above the scan of the last three
-    Hs = np.empty((depth, m, m))
-    ds = np.empty((depth, m))
-    needs = np.empty(depth + 1)
-    needs[0] = needed
     chosen = np.empty(r, np.int64)
-    chosen[0] = start - 1
-    variance, moment = np.empty(m), np.empty(m)
     count = 0
+    if r == 1:
+        for t in range(start, stop):
+            chosen[0] = t
+            if H[t, t] <= 0.0 or d[t] * d[t] > needed * H[t, t]:
+                count = _list(chosen, 1, hits, count)
+        return count
+    if r == 2:
+        return _scan_pairs(H, d, needed, start, stop, chosen, hits)
+    depth = r - 3  # levels eliminated one by one above the scan of the last three
+    Hs, ds, needs = np.empty((depth, m, m)), np.empty((depth, m)), np.empty(depth + 1)
+    needs[0] = needed
+    C = np.empty((m, padded(m)), f4)
+    chosen[0] = start - 1
     level = 0
-    while level >= 0:
+    while level >= 0 and count >= 0:
+        G = H if level == 0 else Hs[level - 1]
+        c = d if level == 0 else ds[level - 1]
+        if level == depth:
+            first = start if level == 0 else chosen[level - 1] + 1
+            last = stop if level == 0 else m
+            count = _scan_triples(G, c, needs[level], first, last, C, chosen, hits, count)
+            level -= 1
+            continue
         chosen[level] += 1
         t = chosen[level]
         if t >= (stop if level == 0 else m):
             level -= 1
-            continue
-        G = H if level == 0 else Hs[level - 1]
-        c = d if level == 0 else ds[level - 1]
-        need = needs[level]
-        if G[t, t] <= 0.0 and r > 1:
-            if count == hits.shape[0]:
-                return -1
-            _write(hits[count], chosen, level + 1)
-            count += 1
-            continue
-        if level < depth:
+        elif G[t, t] <= 0.0:
+            count = _list(chosen, level + 1, hits, count)
+        else:
             _eliminate(G, c, t, Hs[level], ds[level])
-            needs[level + 1] = need - c[t] * c[t] / G[t, t]
+            needs[level + 1] = needs[level] - c[t] * c[t] / G[t, t]
             level += 1
             chosen[level] = t
-            continue
-        if r == 1:
-            if G[t, t] <= 0.0 or c[t] * c[t] > need * G[t, t]:
-                if count == hits.shape[0]:
-                    return -1
-                hits[count, 0] = t
-                count += 1
-            continue
-        if r == 2:
-            first, last, rest, pivot = t, t + 1, need, 1.0
-        else:
-            first, last, rest, pivot = t + 1, m, need - c[t] * c[t] / G[t, t], G[t, t]
-        for j in range(t, m):
-            factor = G[t, j] / pivot if r > 2 else 0.0
-            variance[j] = G[j, j] - factor * G[t, j]
-            moment[j] = c[j] - factor * c[t]
-        for i in range(first, last):
-            chosen[r - 2] = i
-            if variance[i] <= 0.0:
-                if count == hits.shape[0]:
-                    return -1
-                _write(hits[count], chosen, r - 1)
-                count += 1
-                continue
-            factor = G[t, i] / pivot if r > 2 else 0.0
-            if _count_pairs(G, i, t, factor, variance, moment, rest) > 0:
-                count = _list_pairs(
-                    G, i, t, factor, variance, moment, rest, chosen, r - 1, hits, count
-                )
-                if count < 0:
-                    return -1
     return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _list(chosen, length, hits, count):
+    """Append the first features of `chosen` to hits; -1 when there is no room."""
+    if count < 0 or count == hits.shape[0]:
+        return -1
+    for i in range(hits.shape[1]):
+        hits[count, i] = chosen[i] if i < length else -1
+    return count + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _count_pairs(H, i, variance, moment, needed):
+    """How many j > i make (i, j) gain more than `needed`, or leave it undecided (theory eq. 8).
+
+    No division: a counting loop becomes SIMD where a running maximum does not.
+    """
+    i, m = uintp(i), uintp(moment.shape[0])
+    v_i, m_i = variance[i], moment[i]
+    a = m_i * m_i - (needed - _SCAN_SAFETY) * v_i
+    twice = 2.0 * m_i
+    smaller = v_i * (1.0 - _SCAN_SAFETY)
+    hits = 0
+    for j in range(i + uintp(1), m):
+        g = H[i, j]
+        m_j = moment[j]
+        excess = a * variance[j] + g * (needed * g - twice * m_j) + m_j * m_j * v_i
+        determinant = smaller * variance[j] - g * g
+        hits += (excess > 0.0) | (determinant <= 0.0)
+    return hits
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _may_gain(g, v_i, m_i, v_j, m_j, needed):
+    """The same for one pair, with twice the safety: what the counting loop saw is seen here too."""
+    excess = (m_i * m_i - (needed - _SCAN_SAFETY) * v_i) * v_j
+    excess += g * (needed * g - 2.0 * m_i * m_j) + m_j * m_j * v_i
+    flat = v_i * (1.0 - _SCAN_SAFETY) * v_j - g * g <= 0.0
+    return flat or excess > -_SCAN_SAFETY * v_i * v_j
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _scan_pairs(H, d, needed, start, stop, chosen, hits):
+    """`scan` for r = 2."""
+    variance = np.diag(H).copy()
+    count = 0
+    for i in range(start, stop):
+        chosen[0] = i
+        if variance[i] <= 0.0:
+            count = _list(chosen, 1, hits, count)
+        elif _count_pairs(H, i, variance, d, needed) > 0:
+            for j in range(i + 1, d.shape[0]):
+                if _may_gain(H[i, j], variance[i], d[i], variance[j], d[j], needed):
+                    chosen[1] = j
+                    count = _list(chosen, 2, hits, count)
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _scan_triples(H, d, needed, start, stop, C, chosen, hits, count):
+    """`scan` for the last three features; `chosen` holds those before them.
+
+    Given a first feature t, single precision shows for most b that no pair (a, b), t < a < b, gains
+    enough. The other b are suspects, and so are features too close to t.
+    """
+    r, m = hits.shape[1], d.shape[0] - start
+    if m < 3:
+        return count
+    width = padded(m)
+    moments, moment, variance = np.empty(width, f4), np.empty(width, f4), np.empty(width, f4)
+    beta, gamma = np.empty(width, f4), np.empty(width, f4)
+    kappa, theta = np.empty(width, f4), np.empty(width, f4)
+    suspects = np.empty(m, np.int64)
+    standardise(H, d, needed, start, C, moments)
+    largest = np.abs(moments).max()
+    for t in range(stop - start):
+        chosen[r - 3] = start + t
+        if H[start + t, start + t] <= 0.0:
+            count = _list(chosen, r - 2, hits, count)
+            continue
+        given(C, t, moments, moment, variance)
+        left = f4(1) - moments[t] * moments[t]
+        terms_of_pairs(t, left, largest, moment, variance, beta, gamma, kappa, theta)
+        n_suspects = 0
+        for b in range(t + 1, m):
+            if theta[b] < 0 or may_gain(C, b, t, moment, variance, beta, gamma, kappa, theta):
+                suspects[n_suspects] = start + b
+                n_suspects += 1
+        if n_suspects > 0:
+            count = _judge(H, d, needed, start + t, suspects[:n_suspects], chosen, hits, count)
+        if count < 0:
+            return -1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _judge(H, d, needed, t, suspects, chosen, hits, count):
+    """List the pairs with a suspect that may gain enough given t, in double precision."""
+    m, r = d.shape[0], hits.shape[1]
+    variance, moment, suspect = np.empty(m), np.empty(m), np.zeros(m, np.bool_)
+    suspect[suspects] = True
+    for j in range(t + 1, m):
+        factor = H[t, j] / H[t, t]
+        variance[j] = H[j, j] - factor * H[t, j]
+        moment[j] = d[j] - factor * d[t]
+    rest = needed - d[t] * d[t] / H[t, t]
+    for i in suspects:
+        factor = H[t, i] / H[t, t]
+        if variance[i] <= 0.0:
+            chosen[r - 2] = i
+            count = _list(chosen, r - 1, hits, count)
+        for j in range(t + 1, m):
+            first, second = min(i, j), max(i, j)
+            if i == j or (j < i and suspect[j]) or variance[first] <= 0.0:
+                continue  # listed with the other one, or with all that begins with the first
+            g = H[first, second] - factor * H[t, j]
+            if _may_gain(g, variance[i], moment[i], variance[j], moment[j], rest):
+                chosen[r - 2], chosen[r - 1] = first, second
+                count = _list(chosen, r, hits, count)
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gain_rows(A, c, shift, supports, gains):
+    """Gain of each support (a row of indices) under A - shift I, inf where that is not positive."""
+    nothing, H, d = supports[0, :0], np.empty((0, 0)), np.empty(0)
+    for row in range(supports.shape[0]):
+        gain = condition(A, c, supports[row], nothing, shift, H, d)
+        gains[row] = gain if gain >= 0.0 else np.inf
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

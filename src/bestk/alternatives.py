@@ -37,12 +37,12 @@ def runner_up(
         parts.append(part)
         required = np.append(required, feature)
         if part.status is Status.INTERRUPTED:
-            break
+            return _best_of(parts, result.lower_bound)  # which holds for the parts not searched
     return _best_of(parts) if parts else None
 
 
-def _best_of(parts: list[Result]) -> Result:
-    """The best result, with the bound that all of them prove together."""
+def _best_of(parts: list[Result], floor: float = np.inf) -> Result:
+    """The best result, with the bound that all of them, and the floor, prove together."""
     best = min(parts, key=lambda part: part.objective)
     unproven = [part.status for part in parts if part.status is not Status.OPTIMAL]
     end = Snapshot(
@@ -50,7 +50,7 @@ def _best_of(parts: list[Result]) -> Result:
         n_nodes=sum(part.n_nodes for part in parts),
         n_open=0,
         objective=best.objective,
-        lower_bound=min(part.lower_bound for part in parts),
+        lower_bound=min(floor, *(part.lower_bound for part in parts)),
         yy=best.yy,
     )
     return replace(

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bestk.certificate import Recorder
+from bestk.certificate import Reason, Recorder
+from bestk.closure import Shortlist
 from bestk.incumbent import Incumbent
 from bestk.presolve import Presolved
 from bestk.problem import Problem
@@ -200,8 +201,12 @@ def solve_presolved(
     starts: Sequence[np.ndarray],
     settings: Settings,
     started: float,
+    shortlist: Shortlist | None = None,
 ) -> Result:
-    """One search from known supports; BLAS threads are the caller's business."""
+    """One search from known supports; BLAS threads are the caller's business.
+
+    With a shortlist there is nothing left to search.
+    """
     problem, include = presolved.problem, presolved.include
     if len(include) > k:
         raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
@@ -211,21 +216,25 @@ def solve_presolved(
         incumbent.offer(np.union1d(support, presolved.required))
     history: list[tuple[float, int, float, float]] = []
     size = presolved.size(k)
-    if size <= 0:
-        bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
-        certificate = Recorder(True).certificate(k, include, presolved.exclude)
-    else:
-        progress = make_progress(settings.progress)
-        try:
+    for support in shortlist.supports if shortlist else []:
+        incumbent.offer(support)
+    progress = make_progress(settings.progress)
+    try:
+        if size <= 0 or (shortlist and incumbent.objective <= shortlist.floor):
+            bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
+            recorder = Recorder(settings.advanced.record)
+            recorder.close(-1, Reason.ENUMERATED)
+        else:
             with Workers(settings.n_threads) as pool:
                 tree = Tree(presolved, size, incumbent, settings, pool, progress, started)
                 status = tree.run()
-        finally:
-            progress.close()
-        bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
-        certificate = tree.recorder.certificate(k, include, presolved.exclude)
-        if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
-            status = Status.OPTIMAL
+            bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
+            recorder = tree.recorder
+    finally:
+        progress.close()
+    if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
+        status = Status.OPTIMAL
+    certificate = recorder.certificate(k, include, presolved.exclude)
     return _result(
         presolved, k, incumbent, bound, status, n_nodes, history, certificate, settings, started
     )

@@ -1,10 +1,11 @@
-"""The command ``bestk``: fit, path, cv and demo.
+"""The command ``bestk``: fit, path, cv, discover and demo.
 
 The numbers and words it writes are made in :mod:`bestk.console`.
 """
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -16,9 +17,11 @@ import typer
 
 from bestk.console import (
     cv_document,
+    discovery_document,
     model_document,
     path_document,
     show_data,
+    show_discovery,
     show_history,
     show_model,
     show_path,
@@ -124,6 +127,9 @@ Threads = Annotated[
     int | None,
     _option("--threads", panel=_RUN, metavar="COUNT", min=1, help="All cores unless given."),
 ]
+Alphas = Annotated[
+    str, _option("--alphas", panel=_MODEL, metavar="LIST", help="Ridge penalties: 0,0.1,1.")
+]
 Json = Annotated[bool, _option("--json", panel=_OUTPUT, help="One JSON object on stdout.")]
 Report = Annotated[
     File | None, _option("--report", panel=_OUTPUT, metavar="HTML", help="Write a report.")
@@ -138,7 +144,7 @@ def _helpful(command: Callable[..., int]) -> Callable[..., None]:
     def run(*args: Any, **options: Any) -> None:
         try:
             code = command(*args, **options)
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError) as error:
             typer.secho(f"bestk: {error}", err=True, fg="red")
             code = BAD_INPUT
         except KeyboardInterrupt:
@@ -289,9 +295,7 @@ def cv(
     ks: Ks = None,
     weight: Weight = None,
     drop: Drop = None,
-    alphas: Annotated[
-        str, _option("--alphas", panel=_MODEL, metavar="LIST", help="Ridge penalties: 0,0.1,1.")
-    ] = "0",
+    alphas: Alphas = "0",
     folds: Annotated[
         int, _option("--folds", panel=_MODEL, metavar="COUNT", min=2, help="Parts of the rows.")
     ] = 5,
@@ -352,6 +356,82 @@ def cv(
     _write(report, "report", validation.to_html)
     code = _exit_code([result])
     return code if validation.is_proven else code or GAP_LEFT
+
+
+@app.command(
+    epilog="[bold]Example:[/] bestk discover trajectory.csv --time t --degree 3 --plot found.png"
+)
+@_helpful
+def discover(
+    files: Annotated[
+        list[File], typer.Argument(metavar="FILES", help="Trajectories with named columns.")
+    ],
+    time: Annotated[str, _option("--time", metavar="COLUMN", help="Times of the rows.")] = "t",
+    states: Annotated[
+        list[str] | None,
+        _option("--states", metavar="COLUMNS", help="All others unless given: a,b."),
+    ] = None,
+    drop: Drop = None,
+    degree: Annotated[
+        int, _option("--degree", panel=_MODEL, metavar="COUNT", min=1, help="Of the candidates.")
+    ] = 5,
+    max_k: MaxK = 5,
+    ks: Ks = None,
+    alphas: Alphas = "1e-5,1e-3,1e-2,0.05,0.2",
+    validation: Annotated[
+        float,
+        _option(
+            "--validation",
+            panel=_MODEL,
+            metavar="SHARE",
+            help="Last rows, which choose k and alpha.",
+            show_default="1/3",
+        ),
+    ] = 1 / 3,
+    gap_tol: GapTol = 0.0,
+    time_limit: TimeLimit = 30.0,
+    as_json: Json = False,
+    report: Report = None,
+    plot: Annotated[
+        File | None, _option("--plot", panel=_OUTPUT, metavar="PNG", help="Draw a picture.")
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Find, and prove, the equations x' = f(x) of trajectories."""
+    from bestk.plots import require_matplotlib
+    from bestk.progress import Counter
+    from bestk.readers import read_trajectory
+
+    _require_folders(report, plot)
+    if plot is not None:
+        require_matplotlib()
+    sizes, penalties = _sizes(ks, max_k, max_k), _penalties(alphas)
+    read = functools.partial(read_trajectory, time=time, states=states or (), drop=drop or ())
+    x, t = zip(*map(read, files), strict=True)
+    from bestk.sindy import discover as discover_equations  # slow to import
+
+    total = len(x[0].columns) * len(sizes) * len(penalties)
+    counter = Counter("proving", "models", total=total)
+    with nullcontext(None) if quiet else counter as progress, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the search stopped")  # said at the end anyway
+        found = discover_equations(
+            list(x) if len(files) > 1 else x[0],
+            list(t) if len(files) > 1 else t[0],
+            degree=degree,
+            ks=sizes,
+            alphas=penalties,
+            validation=validation,
+            gap_tol=gap_tol,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    if as_json:
+        write_json(discovery_document(found, validation))
+    else:
+        show_discovery(found)
+    _write(report, "report", found.to_html)
+    _write(plot, "picture", found.plot)
+    return _exit_code(found.searches)
 
 
 @app.command()

@@ -7,23 +7,26 @@ what it lists ("hits") is fitted on the data. Nearly dependent beginnings, which
 cannot judge, are conditioned again through the QR factor of the data.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
 
 from bestk._kernels import UNIT_ROUNDOFF
-from bestk._scan import condition, scan
+from bestk._scan import condition, gain_rows, scan
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
+# More hits than this are not worth fitting on the data.
 MAX_HITS = 4096
 # Seconds per support, per row of pairs and per multiply-add, for choosing between closing and
 # branching. Constants, not measurements: the tree must not depend on the clock.
-_PER_SUPPORT = 0.8e-9
-_PER_ROW = 1.5e-8
+_PER_SUPPORT = 0.25e-9
+_PER_ROW = 1e-8
 _PER_UPDATE = 0.5e-9
 _OVERHEAD = 5e-5
 # Work between two looks at the clock: what is aimed at, and the most.
@@ -35,6 +38,13 @@ _RANK_TOLERANCE = 1e-13
 
 class LimitReached(Exception):
     """A limit was reached while a node was being closed."""
+
+
+class Shortlist(NamedTuple):
+    """Every support that is not listed has an objective of at least ``floor``."""
+
+    supports: list[np.ndarray]
+    floor: float
 
 
 def closing_cost(n_free: int, n_inside: int, r: int) -> float:
@@ -56,77 +66,134 @@ def hits(
     value: float,
     workers: Workers,
     stop: Callable[[], bool] = lambda: False,
+    *,
+    most: int = MAX_HITS,
+    copies_matter: bool = False,
 ) -> list[np.ndarray] | None:
     """Supports inside + (r of free) that may have an objective below `value`; form indices.
 
-    Every other support of the node is proven to be no better. None if there are too many hits to
-    be worth fitting: the node must be branched instead.
+    Every other support of the node is proven to be no better. None if there are more than `most`
+    hits, or if copies of a feature matter and there are some: the node must be branched instead.
     """
-    if r == 0 or r >= len(free):
-        return [np.concatenate([inside, free[: min(r, len(free))]])]
-    k = len(inside) + r
-    shift = 2.0 * k * (form.eps + 4 * (k + 4) * UNIT_ROUNDOFF)
-    H, d = np.empty((len(free), len(free))), np.empty(len(free))
-    gain = condition(form.A, form.c, inside, free, shift, H, d)
-    if gain < 0.0:
-        return _hits_from_data(form, inside, free, r, value, workers, stop)
-    needed = 1.0 - value - gain - 2.0 * form.eps - 16 * (k + 4) * UNIT_ROUNDOFF
-    return _hits_of_scan(H, d, needed, form, inside, free, r, value, workers, stop)
+    # Within bounds, copies of a feature add to each other.
+    search = Enumeration(form, value, workers, stop, most, copies_matter or form.is_boxed)
+    return search.hits(inside, free, r)
 
 
-def _hits_of_scan(H, d, needed, form, inside, free, r, value, workers, stop):
-    """Run the scan; beginnings it could not judge are looked at again with more accuracy."""
-    supports: list[np.ndarray] = []
-    for prefix, rows in _pieces(H, d, needed, r, workers, stop):
-        if rows is None or len(supports) + len(rows) > MAX_HITS:
+class Enumeration(NamedTuple):
+    """The search for supports of a form below a value; what it does not change on its way down."""
+
+    form: StandardForm
+    value: float
+    workers: Workers
+    stop: Callable[[], bool]
+    most: int
+    copies_matter: bool
+
+    def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
+        if r == 0 or r >= len(free):
+            return [np.concatenate([inside, free[: min(r, len(free))]])]
+        shift, slack = _margins(self.form, len(inside) + r)
+        H, d = np.empty((len(free), len(free))), np.empty(len(free))
+        gain = condition(self.form.A, self.form.c, inside, free, shift, H, d)
+        if gain < 0.0:
+            return self._hits_from_data(inside, free, r)
+        return self._hits_of_scan(H, d, 1.0 - self.value - gain - slack, inside, free, r)
+
+    def _hits_of_scan(self, H, d, needed, inside, free, r) -> list[np.ndarray] | None:
+        """Run the scan; beginnings it could not judge are looked at again with more accuracy."""
+        supports: list[np.ndarray] = []
+        for prefix, rows in self._pieces(H, d, needed, r):
+            if rows is None or len(supports) + len(rows) > self.most:
+                return None
+            for row in rows:
+                chosen = [*prefix, *row[row >= 0]]
+                extended = np.concatenate([inside, free[chosen]])
+                missing = r - len(chosen)
+                later = free[chosen[-1] + 1 :]
+                if missing == 0:
+                    supports.append(extended)
+                elif missing <= len(later):
+                    deeper = self._hits_from_data(extended, later, missing)
+                    if deeper is None or len(supports) + len(deeper) > self.most:
+                        return None
+                    supports += deeper
+        return supports
+
+    def _pieces(self, H, d, needed, r) -> Iterator[tuple[tuple[int, ...], np.ndarray | None]]:
+        """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
+        m, n_threads = len(d), self.workers.n_threads
+        if _PER_SUPPORT * comb(m - 1, r - 1) <= _LONGEST_PIECE:
+            seconds = _PER_SUPPORT * comb(m, r)
+            parts = 1 if seconds < 1e-4 else n_threads * (int(seconds / _PIECE) + 1)
+            spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
+            for group in range(0, len(spans), n_threads):
+                if self.stop():
+                    raise LimitReached
+                chunk = spans[group : group + n_threads]
+                for piece in self.workers.map(partial(_scan, H, d, needed, r, self.most), chunk):
+                    yield (), piece
+            return
+        for t in range(m - r + 1):
+            variance = H[t, t]
+            if variance <= 0.0:
+                yield (), np.array([[t]])
+                continue
+            row = H[t, t + 1 :]
+            inner = H[t + 1 :, t + 1 :] - (row / variance)[:, None] * row
+            moment = d[t + 1 :] - row * (d[t] / variance)
+            rest = needed - d[t] ** 2 / variance
+            for before, piece in self._pieces(inner, moment, rest, r - 1):
+                later = (t, *(t + 1 + i for i in before))
+                yield later, None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
+
+    def _hits_from_data(self, inside, free, r) -> list[np.ndarray] | None:
+        """`hits` after conditioning on near-dependent features through the data, not the products.
+
+        Residual columns are scaled to unit length again, so angles the Gram matrix has lost count
+        fully. Features that depend on the inside ones up to rounding add nothing and are left out.
+        """
+        form = self.form
+        R, z = form.triangle if form.triangle is not None else _root_of_gram(form)
+        basis = _orthonormal(R[:, inside])
+        residual, z = _project_out(basis, R[:, free]), _project_out(basis, z)
+        norm = np.linalg.norm(residual, axis=0)
+        live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
+        if self.copies_matter and not live.all():
             return None
-        for row in rows:
-            chosen = [*prefix, *row[row >= 0]]
-            extended = np.concatenate([inside, free[chosen]])
-            missing = r - len(chosen)
-            later = free[chosen[-1] + 1 :]
-            if missing == 0:
-                supports.append(extended)
-            elif missing <= len(later):
-                deeper = _hits_from_data(form, extended, later, missing, value, workers, stop)
-                if deeper is None or len(supports) + len(deeper) > MAX_HITS:
-                    return None
-                supports += deeper
-    return supports
+        free, columns = free[live], residual[:, live] / norm[live]
+        r = min(r, len(free))
+        if r == len(free):
+            return [np.concatenate([inside, free])]
+        k = len(inside) + r
+        eps = (len(R) + 12) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF / norm[live].min()
+        H = columns.T @ columns
+        H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+        left = float(z @ z)
+        needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - self.value
+        return self._hits_of_scan(H, columns.T @ z, needed, inside, free, r)
 
 
-def _pieces(H, d, needed, r, workers, stop):
-    """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
-    m = len(d)
-    if _PER_SUPPORT * comb(m - 1, r - 1) <= _LONGEST_PIECE:
-        seconds = _PER_SUPPORT * comb(m, r)
-        parts = 1 if seconds < 1e-4 else workers.n_threads * (int(seconds / _PIECE) + 1)
-        spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
-        for group in range(0, len(spans), workers.n_threads):
-            if stop():
-                raise LimitReached
-            chunk = spans[group : group + workers.n_threads]
-            for piece in workers.map(lambda span: _scan(H, d, needed, r, *span), chunk):
-                yield (), piece
-        return
-    for t in range(m - r + 1):
-        variance = H[t, t]
-        if variance <= 0.0:
-            yield (), np.array([[t]])
-            continue
-        row = H[t, t + 1 :]
-        inner = H[t + 1 :, t + 1 :] - (row / variance)[:, None] * row
-        moment = d[t + 1 :] - row * (d[t] / variance)
-        rest = needed - d[t] ** 2 / variance
-        for before, piece in _pieces(inner, moment, rest, r - 1, workers, stop):
-            later = (t, *(t + 1 + i for i in before))
-            yield later, None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
+def may_beat(form: StandardForm, supports: np.ndarray, value: float) -> np.ndarray:
+    """Which supports (rows of form indices) are not proven to have an objective above `value`?"""
+    shift, slack = _margins(form, supports.shape[1])
+    gains = np.empty(len(supports))
+    gain_rows(form.A, form.c, shift, supports, gains)
+    return 1.0 - gains - slack < value
 
 
-def _scan(H, d, needed, r, start, stop):
-    rows = np.empty((MAX_HITS, r), dtype=np.int64)
+def _margins(form: StandardForm, k: int) -> tuple[float, float]:
+    """What to take off the diagonal, and off the value, for rounding in products of k features."""
+    shift = 2.0 * k * (form.eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+    return shift, 2.0 * form.eps + 16 * (k + 4) * UNIT_ROUNDOFF
+
+
+def _scan(H, d, needed, r, most, span):
+    rows = np.empty((most, r), dtype=np.int64)
+    start, stop = span
     count = scan(H, d, needed, r, start, stop, rows)
-    return None if count < 0 else rows[:count]
+    # Sorted: where the work was cut into pieces must not show.
+    return None if count < 0 else rows[np.lexsort(rows[:count].T[::-1])]
 
 
 def _balanced_edges(m, r, count):
@@ -136,32 +203,6 @@ def _balanced_edges(m, r, count):
     sets = np.cumsum([float(comb(m - 1 - t, r - 1)) for t in range(m)])
     cuts = np.searchsorted(sets, np.arange(1, count) * sets[-1] / count) + 1
     return np.unique(np.concatenate([[0], cuts, [m]])).tolist()
-
-
-def _hits_from_data(form, inside, free, r, value, workers, stop):
-    """`hits` after conditioning on near-dependent features through the data, not the Gram matrix.
-
-    Residual columns are scaled to unit length again, so angles the Gram matrix has lost count
-    fully. Features that depend on the inside ones up to rounding add nothing and are left out.
-    """
-    R, z = form.triangle if form.triangle is not None else _root_of_gram(form)
-    basis = _orthonormal(R[:, inside])
-    residual, z = _project_out(basis, R[:, free]), _project_out(basis, z)
-    norm = np.linalg.norm(residual, axis=0)
-    live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
-    if form.is_boxed and not live.all():
-        return None  # copies of a feature do add something when each has a bound of its own
-    free, columns = free[live], residual[:, live] / norm[live]
-    r = min(r, len(free))
-    if r == len(free):
-        return [np.concatenate([inside, free])]
-    k = len(inside) + r
-    eps = (len(R) + 12) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF / norm[live].min()
-    H = columns.T @ columns
-    H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
-    left = float(z @ z)
-    needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - value
-    return _hits_of_scan(H, columns.T @ z, needed, form, inside, free, r, value, workers, stop)
 
 
 def _project_out(basis, columns):

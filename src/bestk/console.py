@@ -26,6 +26,16 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     model : fitted to all rows with the chosen alpha and k
     proven, version
 
+``bestk discover`` writes
+    equations : a list with, for each state, its name "state", the text "equation", the keys of a
+        model, and "runner_up": null or {"support", "objective", "lower_bound", "margin", "proven"}
+    states, n_terms, n_trajectories : names and sizes
+    validation : share of the rows that chose k and alpha
+    table : a list of {"state", "alpha", "k", "aicc"}, scores on these rows
+    share_proven : share of the fits behind the table that are proven
+    horizon : list of times for which the simulation follows each trajectory
+    proven, version
+
 A number that is not finite is null.
 """
 
@@ -44,6 +54,7 @@ if TYPE_CHECKING:
     from bestk.path import Path
     from bestk.readers import Data
     from bestk.result import Result
+    from bestk.sindy import Discovery
 
 
 def stdout() -> Console:
@@ -132,6 +143,45 @@ def cv_document(
         "share_proven": validation.share_proven,
         "model": model,
         "proven": validation.is_proven and model["proven"],
+        "version": __version__,
+    }
+
+
+def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
+    from bestk import __version__
+    from bestk.result import Status
+
+    equations = []
+    for i, (result, other) in enumerate(zip(found.results, found.runners_up, strict=True)):
+        model = model_document(result)
+        del model["version"]
+        runner_up = None
+        if other is not None:
+            runner_up = {
+                "support": other.names,
+                "objective": other.objective,
+                "lower_bound": other.lower_bound,
+                "margin": found.margins[i],
+                "proven": other.status is Status.OPTIMAL,
+            }
+        names = {"state": found.states[i], "equation": found.equations[i]}
+        equations.append(names | model | {"runner_up": runner_up})
+    table = [
+        {"state": state, "alpha": alpha, "k": k, "aicc": score}
+        for state, rows in zip(found.states, found.scores, strict=True)
+        for alpha, row in zip(found.alphas, rows, strict=True)
+        for k, score in zip(found.ks, row, strict=True)
+    ]
+    return {
+        "equations": equations,
+        "states": list(found.states),
+        "n_terms": len(found.terms),
+        "n_trajectories": len(found.trajectories.x),
+        "validation": validation,
+        "table": table,
+        "share_proven": found.share_proven,
+        "horizon": found.horizons,
+        "proven": found.is_proven and found.is_grid_proven,
         "version": __version__,
     }
 
@@ -234,6 +284,47 @@ def show_validation(validation: "CrossValidation", rule: str) -> None:
     console.print(table)
     console.print(f"\n{validation.share_proven:.0%} of these fits are proven optimal.")
     console.print(f"The rule {rule} chooses k = {k}, alpha = {alpha:g}; fitted to all rows:")
+
+
+def show_discovery(found: "Discovery") -> None:
+    """Equations, what is proven about each, and how far a simulation follows the data."""
+    from bestk.progress import percent
+
+    data = found.trajectories
+    table = _table()
+    table.add_column("equation")
+    for head in ("k", "alpha", "objective", "gap", "R²"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("next best", overflow="fold")
+    for i, (result, other) in enumerate(zip(found.results, found.runners_up, strict=True)):
+        terms = f": {', '.join(other.names)}" if other and len(other.support) else ""
+        table.add_row(
+            escape(found.states[i]) + "'",
+            str(result.k),
+            f"{result.alpha:.3g}",
+            f"{result.objective:.7g}",
+            percent(result.gap),
+            f"{result.r2:.4f}",
+            escape(found.distances[i] + terms),
+        )
+    rows = sum(len(t) for t in data.t)
+    count = f" in {len(data.t)} trajectories" if len(data.t) > 1 else ""
+    console = stdout()
+    console.print(
+        f"[dim]{rows:,} rows{count}, {len(found.states)} states, {len(found.terms)} candidate "
+        f"terms[/]\n"
+    )
+    for equation in found.equations:
+        console.print(f"[bold]{escape(equation)}[/]")
+    console.print()
+    console.print(table)
+    spans = ", ".join(
+        f"{horizon:.4g} of {t[-1] - t[0]:.4g}"
+        for horizon, t in zip(found.horizons, data.t, strict=True)
+    )
+    console.print(f"\nA simulation from the first row follows the data for {spans} time units.")
+    head, text = found.verdict
+    console.print(f"[bold {'green' if found.is_proven else 'yellow'}]{head}[/] {text}")
 
 
 def show_history(result: "Result", rows: int = 6) -> None:

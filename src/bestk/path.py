@@ -1,13 +1,14 @@
 """The best model of every size, each with its own proof."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from bestk.api import small_blas, solve_presolved
+from bestk.penalties import shortlists
 from bestk.presolve import Presolved
 from bestk.problem import Problem
 from bestk.result import Result, Status
@@ -184,15 +185,41 @@ def grid_of(
     exclude: Any,
     settings: Settings,
 ) -> dict[float, Path]:
-    """Paths of one problem for ascending ridge penalties."""
-    paths: dict[float, Path] = {}
-    path = None
-    for alpha in alphas:
-        path = path_of(problem.with_alpha(alpha), ks, include, exclude, settings, similar=path)
-        paths[alpha] = path
-        if path.results[-1].status is Status.INTERRUPTED:
-            break
-    return paths
+    """Paths of one problem for ascending ridge penalties.
+
+    Sizes are the outer loop: one enumeration may serve a size for all penalties.
+    """
+    results: list[list[Result]] = [[] for _ in alphas]
+    with small_blas(problem, settings):
+        problems = [Presolved.of(problem.with_alpha(alpha), include, exclude) for alpha in alphas]
+        for k in ks:
+            started = perf_counter()
+            starts = [[row[-1].support] if row else [] for row in results]
+            try:
+                listed = shortlists(problems, k, starts, settings)
+            except KeyboardInterrupt:
+                results[0].append(_first_model(problems[0], k, starts[0], settings, started))
+                return _paths(alphas, results)
+            for i, presolved in enumerate(problems):
+                similar = [results[i - 1][-1].support] if i else []
+                result = solve_presolved(
+                    presolved, k, starts[i] + similar, settings, started, listed[i]
+                )
+                results[i].append(result)
+                started = perf_counter()
+                if result.status is Status.INTERRUPTED:
+                    return _paths(alphas, results)
+    return _paths(alphas, results)
+
+
+def _first_model(presolved, k, starts, settings, started) -> Result:
+    """What an interrupted search can give at once."""
+    result = solve_presolved(presolved, k, starts, replace(settings, time_limit=0.0), started)
+    return replace(result, status=Status.INTERRUPTED)
+
+
+def _paths(alphas: list[float], results: list[list[Result]]) -> dict[float, Path]:
+    return {alpha: Path(tuple(row)) for alpha, row in zip(alphas, results, strict=True) if row}
 
 
 def as_sizes(name: str, ks: Any) -> list[int]:

@@ -1,4 +1,4 @@
-"""Pictures of results, paths and cross-validations, drawn with matplotlib.
+"""Pictures of results, paths, cross-validations and found equations, drawn with matplotlib.
 
 matplotlib is imported by the first picture, not by this module. Text and axes keep the colours of
 the current style; everything else uses colours that differ for colour-blind readers and are seen
@@ -25,6 +25,9 @@ _MAX_ROWS = 22
 _MAX_LINES = 6
 # Beyond this many points a vector drawing gets too heavy.
 _MAX_VECTOR = 2000
+# More states than this are not drawn, and not more dots than this in each.
+MAX_STATES = 12
+_MAX_DOTS = 400
 # Axes turn logarithmic where the values span more than this factor.
 _WIDE = 100.0
 
@@ -213,6 +216,119 @@ def predicted(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
     ax.set_title(f"R² = {r2:.4g}" if np.isfinite(r2) else "R² is not defined: y is constant")
     ax.set_xlabel("observed")
     ax.set_ylabel("predicted")
+    return ax
+
+
+def discovery(found: Any, path: Any = None, *, figure: Any = None, trajectory: int = 0) -> Any:
+    """The states of a trajectory with the simulation of the equations, and the choice of each k.
+
+    Parameters
+    ----------
+    found : Discovery
+    path : str, Path or None
+        Where to write the picture, if anywhere.
+    figure : matplotlib Figure or None
+        Where to draw; None makes a new one.
+    trajectory : int
+        Which one, if there are several.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    require_matplotlib()
+    shown = range(min(len(found.states), MAX_STATES))
+    if figure is None:
+        size = (9.6, 1.2 + 1.5 * len(shown))
+        if path is None:
+            import matplotlib.pyplot as plt
+
+            figure = plt.figure(figsize=size, layout="constrained")
+        else:
+            from matplotlib.figure import Figure  # nobody is going to show it
+
+            figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(shown), 2, sharex="col", squeeze=False, width_ratios=[3, 1])
+    for i, (left, right) in zip(shown, axes, strict=True):
+        states(found, i, left, trajectory).get_legend().remove()
+        scores(found, i, right)
+        left.set_title(found.equations[i], loc="left", parse_math=False, fontsize="medium")
+        left.set_title(found.remarks[i], loc="right", fontsize="small", color=GREY)
+        right.set_title("AICc above the best" if i == 0 else "", fontsize="medium")
+        right.set_ylabel("")
+        for ax in (left, right):
+            ax.set_xlabel("" if i < len(shown) - 1 else ax.get_xlabel())
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=3, frameon=False)
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
+def states(found: Any, state: int = 0, ax: Any = None, trajectory: int = 0) -> Any:
+    """One state of a trajectory, and the simulation of the found equations from its first row.
+
+    Parameters
+    ----------
+    found : Discovery
+    state, trajectory : int
+        Which one.
+    ax : matplotlib Axes or None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = _axes(ax)
+    data = found.trajectories
+    t, x, simulated = data.t[trajectory], data.x[trajectory], found.simulated[trajectory]
+    # Dots that touch would be a band: enough of them to see the curve.
+    some = slice(None, None, -(-len(t) // _MAX_DOTS))
+    ax.plot(t[some], x[some, state], "o", color=RED, ms=4, mew=0, alpha=0.35, label="data")
+    ax.plot(t, simulated[:, state], color=BLUE, lw=1.2, label="simulation")
+    end = t[0] + found.horizons[trajectory]
+    if end < t[-1]:
+        ax.axvline(end, color=GREY, ls=":", label=f"follows the data until {end:.3g}")
+    low, high = x[:, state].min(), x[:, state].max()
+    margin = 0.1 * (high - low) or 1.0
+    ax.set_ylim(low - margin, high + margin)  # a simulation that blows up may leave the picture
+    ax.set_xlim(t[0], t[-1])
+    ax.set_xlabel("time")
+    ax.set_ylabel(found.states[state], parse_math=False)
+    ax.legend(frameon=False, fontsize="small", ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
+    return ax
+
+
+def scores(found: Any, state: int = 0, ax: Any = None) -> Any:
+    """Validation score of one equation against its size, for the best alpha of each.
+
+    Parameters
+    ----------
+    found : Discovery
+    state : int
+        Which equation.
+    ax : matplotlib Axes or None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = _axes(ax)
+    best = found.scores[state].min(axis=0)
+    known = np.isfinite(best)
+    above = best[known] - best[known].min(initial=np.inf)
+    result = found.results[state]
+    ax.plot(found.ks[known], above, color=BLUE, marker="o", ms=4)
+    ax.plot(result.k, 0.0, "o", ms=10, mfc="none", mec=GREEN, mew=2)
+    if above.max(initial=0.0) > _WIDE:
+        ax.set_yscale("symlog", linthresh=10.0)
+        ax.set_ylim(bottom=-2.0)
+    ax.set_title(f"k = {result.k}, alpha = {result.alpha:.3g}")
+    ax.set_xlabel("largest number of terms k")
+    ax.set_ylabel("AICc above the best")
+    _integer_ticks(ax)
     return ax
 
 

@@ -6,7 +6,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -94,6 +94,7 @@ def open_data(
     weight: str | None = None,
     drop: Iterable[str] = (),
     batch_rows: int | None = None,
+    target_option: str = "--target",
 ) -> Data:
     """Data of a file; the header is read now, the rows batch by batch when iterated over.
 
@@ -109,6 +110,8 @@ def open_data(
         names unless a column is called so.
     batch_rows : int or None
         Most rows of a batch; None means batches of about 16 MB, more if there are many columns.
+    target_option : str
+        What error messages call the target.
 
     Returns
     -------
@@ -126,7 +129,7 @@ def open_data(
         source = _format(path)(path)
     names = [*source.names, *source.others]
     _require_distinct(path, names)
-    require_columns("--target", [target], names)
+    require_columns(target_option, [target], names)
     require_columns("--weight", [weight] if weight else [], names)
     drop = choose_columns("--drop", drop, names)
     features = tuple(name for name in source.names if name not in {target, weight, *drop})
@@ -150,6 +153,17 @@ def open_data(
         batch_rows=batch_rows,
         _source=source,
     )
+
+
+def read_trajectory(
+    path: str | Path, *, time: str, states: Iterable[str] = (), drop: Iterable[str] = ()
+) -> tuple[Block, np.ndarray]:
+    """(states, times) of a file, read whole; all columns but the time are states unless named."""
+    data = open_data(path, target=time, drop=drop, target_option="--time")
+    chosen = choose_columns("--states", states, data.features) or data.features
+    batches = list(replace(data, features=tuple(chosen)))
+    x = np.concatenate([np.asarray(batch[0]) for batch in batches])
+    return Block(x, tuple(chosen)), np.concatenate([batch[1] for batch in batches])
 
 
 def require_columns(option: str, wanted: Iterable[str], known: Iterable[str]) -> None:

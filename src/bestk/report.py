@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from decimal import ROUND_FLOOR, Context
+from functools import partial
 from html import escape
 from importlib.resources import files
 from io import StringIO
@@ -161,6 +162,38 @@ def cv_page(cv: Any, *, title: str | None = None) -> str:
     )
 
 
+def discovery_page(found: Any, *, title: str | None = None) -> str:
+    """A page about found equations: what is proven, how they move, and how they were chosen.
+
+    Parameters
+    ----------
+    found : Discovery
+    title : str or None
+        Heading of the page.
+
+    Returns
+    -------
+    str
+        HTML without references to anything outside it.
+    """
+    pictures: list[tuple[str, Callable[[Any], Any]]] = []
+    for i, state in list(enumerate(found.states))[: plots.MAX_STATES]:
+        pictures += [
+            (f"{state}: data and simulation", partial(plots.states, found, i)),
+            (f"{state}\u2032: score on held-out rows", partial(plots.scores, found, i)),
+        ]
+    return _page(
+        title or f"Equations of {', '.join(found.states)}",
+        _discovery_verdict(found),
+        _section("Equations", *_system(found)),
+        _section("Proof", _proofs(found)),
+        _section("Simulation", _facts(_motions(found))),
+        _section("Pictures", _pictures(pictures)),
+        _section("AICc on held-out rows, best of all alphas", _best_scores(found)),
+        _section("Settings", _settings(found.results[0])),
+    )
+
+
 def result_summary(result: Any) -> str:
     """A few lines for notebooks, in the notebook's own colours."""
     facts = [("k", result.k), *_numbers(result)[:4], ("seconds", _number(result.seconds, 3))]
@@ -177,6 +210,11 @@ def path_summary(path: Any) -> str:
 def cv_summary(cv: Any) -> str:
     """The choices for notebooks, in the notebook's own colours."""
     return tag("div", _cv_verdict(cv), _choices(cv))
+
+
+def discovery_summary(found: Any) -> str:
+    """Equations and proofs for notebooks, in the notebook's own colours."""
+    return tag("div", _discovery_verdict(found), *_system(found), _proofs(found))
 
 
 # Verdicts
@@ -220,6 +258,10 @@ def _cv_verdict(cv):
     return _banner(cv.is_proven, head, text)
 
 
+def _discovery_verdict(found):
+    return _banner(found.is_proven, *found.verdict)
+
+
 def _banner(proven, head, text):
     return tag(
         "p", tag("strong", head), " ", text, class_="verdict proven" if proven else "verdict"
@@ -241,8 +283,10 @@ def _knows_rows(path):
     return all(result.n_samples is not None for result in path.results)
 
 
-def _equation(result, target="y"):
-    terms = [(result.coef[j], result.name(j)) for j in result.support]
+def _equation(result, target="y", constant=None):
+    """The model as a formula; a feature called `constant` is not written beside its coefficient."""
+    names = {j: None if result.name(j) == constant else result.name(j) for j in result.support}
+    terms = [(result.coef[j], name) for j, name in names.items()]
     if result.fit_intercept or not terms:
         terms.insert(0, (result.intercept, None))
     parts = []
@@ -333,11 +377,7 @@ def _sizes(path, chosen):
         rows.append(
             [
                 result.k,
-                tag(
-                    "span",
-                    "yes" if proven else str(result.status),
-                    class_="yes" if proven else "no",
-                ),
+                _yes_or(proven, result.status),
                 plots.percent(result.gap),
                 _number(result.objective, 8),
                 _fixed(result.r2, 4),
@@ -387,7 +427,66 @@ def _chosen_features(cv):
     return tag("p", text), _table(["feature", "folds"], *rows)
 
 
+def _system(found):
+    return [
+        _equation(result, f"{state}\u2032", constant="1")
+        for state, result in zip(found.states, found.results, strict=True)
+    ]
+
+
+def _proofs(found):
+    heads = ["equation", "proven", "gap", "k", "alpha", "objective", "R²", "next best", "its terms"]
+    rows = []
+    for state, result, other, worse in zip(
+        found.states, found.results, found.runners_up, found.distances, strict=True
+    ):
+        proven = result.status is Status.OPTIMAL
+        rows.append(
+            [
+                f"{state}\u2032",
+                _yes_or(proven, result.status),
+                plots.percent(result.gap),
+                result.k,
+                _number(result.alpha, 3),
+                _number(result.objective, 7),
+                _fixed(result.r2, 4),
+                worse,
+                ", ".join(other.names) or "none" if other else "–",
+            ]
+        )
+    note = "Next best: the best model of the same k that lacks at least one of the terms."
+    return Html(_table(heads, *rows) + tag("p", note))
+
+
+def _motions(found):
+    """Pairs (name, value) about errors and simulations."""
+    ends = zip(found.horizons, found.trajectories.t, strict=True)
+    spans = [f"{horizon:.3g} of {t[-1] - t[0]:.3g}" for horizon, t in ends]
+    facts = [("follows the data for", "; ".join(spans))]
+    return facts + [
+        (f"relative error of {state}\u2032", _number(error, 3))
+        for state, error in zip(found.states, found.derivative_errors, strict=True)
+    ]
+
+
+def _best_scores(found):
+    best = found.scores.min(axis=1)
+    rows = []
+    for j, k in enumerate(found.ks):
+        cells = []
+        for i, result in enumerate(found.results):
+            cell = _fixed(best[i, j], 2)
+            cells.append(tag("strong", cell, " ★") if result.k == k else cell)
+        rows.append([int(k), *cells])
+    heads = ["k", *(f"{state}\u2032" for state in found.states)]
+    return Html(_table(heads, *rows) + tag("p", "★ marks the chosen size."))
+
+
 # Building blocks
+
+
+def _yes_or(proven, status):
+    return tag("span", "yes" if proven else str(status), class_="yes" if proven else "no")
 
 
 def _page(title, *sections):
@@ -417,7 +516,7 @@ def _facts(pairs):
 
 def _table(heads: Sequence[Any], *rows: Sequence[Any], chosen: int | None = None) -> Html:
     """A table whose first column names the rows; lists of features are text, the rest numbers."""
-    kinds = [_TEXT if head == "features" else {} for head in heads]
+    kinds = [_TEXT if head in ("features", "its terms") else {} for head in heads]
     head = [tag("th", h, scope="col", **kind) for h, kind in zip(heads, kinds, strict=True)]
     body = []
     for number, (first, *rest) in enumerate(rows):

@@ -5,6 +5,7 @@ try:
 except ImportError as error:
     raise ImportError('bestk.sindy needs PySINDy: pip install "bestk[sindy]"') from error
 
+from bestk.sindy.discovery import Discovery, discover
 from bestk.sindy.optimizer import OKRidge
 
-__all__ = ["OKRidge"]
+__all__ = ["Discovery", "OKRidge", "discover"]

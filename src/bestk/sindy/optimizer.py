@@ -13,6 +13,7 @@ from bestk.path import Path, path_of
 from bestk.problem import Problem
 from bestk.result import Result
 from bestk.settings import Settings, settings_of
+from bestk.sindy.patience import Patience
 from bestk.validation import require_count, require_names
 
 
@@ -49,6 +50,8 @@ class OKRidge(BaseOptimizer):
     coef_ : (n_equations, n_terms) array
     results_ : list of Result
         One per equation, with its bound and certificate; ``print(optimizer.summary())``.
+    problems_ : list of Problem
+        What was solved, for other questions such as ``problem.runner_up(result)``.
     objective_, lower_bound_ : float
         Sums over equations. With `total_k` the bound holds for every way to share out the terms.
 
@@ -113,14 +116,17 @@ class OKRidge(BaseOptimizer):
         x, y = check_X_y(x[known], y[known], y_numeric=True, multi_output=True)
         if sample_weight is not None:
             sample_weight = np.broadcast_to(sample_weight, known.shape)[known]
-        norms = np.linalg.norm(x, axis=0) if self.normalize_columns else np.ones(x.shape[1])
-        norms = np.where(norms > 0, norms, 1.0)
+        scaled, norms = x, np.ones(x.shape[1])
+        if self.normalize_columns:
+            norms = np.linalg.norm(x, axis=0)
+            norms = np.where(norms > 0, norms, 1.0)
+            scaled = x / norms
         self.Theta_, self.n_features_in_, self.iters = x, x.shape[1], 0
         self.coef_ = np.zeros((y.shape[1], x.shape[1]))
-        self._reduce(x / norms, y, sample_weight, **reduce_kws)
+        self._reduce(scaled, y, sample_weight, **reduce_kws)
         self.ind_ = self.coef_ != 0.0
         if self.unbias:
-            self._unbias(x / norms, y)
+            self._unbias(scaled, y)
         self.coef_ = self.coef_ / norms
         self.history_ = [self.coef_]
         self.intercept_ = 0.0
@@ -137,17 +143,24 @@ class OKRidge(BaseOptimizer):
             sample_weight=sample_weight,
             feature_names=require_names(self.feature_names, x.shape[1]),
         )
+        targets = [first, *(first.with_target(y[:, i]) for i in range(1, n_equations))]
+        self.problems_ = [
+            target.with_alpha(alphas[i]).with_bounds(_of_equation(self.bounds, i))
+            for i, target in enumerate(targets)
+        ]
+        patience = Patience()
 
         def solve(i: int, settings: Settings) -> Path:
-            problem = first if i == 0 else first.with_target(y[:, i])
-            problem = problem.with_alpha(alphas[i]).with_bounds(_of_equation(self.bounds, i))
             include = _of_equation(self.include, i)
             exclude = _of_equation(self.exclude, i)
             ks = [sizes[i]]
             if self.total_k is not None:
                 least = 0 if include is None else len(np.atleast_1d(include))
                 ks = list(range(min(least, sizes[i]), sizes[i] + 1))
-            return path_of(problem, ks, include, exclude, settings, guess=self._guess(i))
+            limited, guess = patience.limited(settings), self._guess(i)
+            path = path_of(self.problems_[i], ks, include, exclude, limited, guess=guess)
+            patience.watch(path.results)
+            return path
 
         paths = run_jobs(solve, range(n_equations), settings, self.n_jobs)
         if self.total_k is None:

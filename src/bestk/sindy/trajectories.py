@@ -1,0 +1,152 @@
+"""Trajectories as users have them: arrays or data frames, times or a step, one or several."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bestk.validation import as_matrix, as_real, names_of, require_finite, require_number
+
+# Times are even if no step differs from their mean by more than this share of it.
+_EVEN = 1e-3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trajectories:
+    """States x (n, d) at times t (n,), one pair of arrays per trajectory.
+
+    Attributes
+    ----------
+    x, t : lists of arrays
+    steps : list of float, or None
+        The steps between rows, where they are even in all trajectories.
+    names : tuple of str
+        One per state.
+    are_many : bool
+        Whether the user gave a list.
+    """
+
+    x: list[np.ndarray]
+    t: list[np.ndarray]
+    steps: list[float] | None
+    names: tuple[str, ...]
+    are_many: bool
+
+    @classmethod
+    def of(cls, x: Any, t: Any, names: Any = None) -> "Trajectories":
+        """Checked copies of the data; errors name the argument and say what to do."""
+        are_many = isinstance(x, list | tuple) and all(np.ndim(part) == 2 for part in x)
+        parts = list(x) if are_many else [x]
+        if not parts:
+            raise ValueError("x is an empty list; pass at least one trajectory")
+        labels = [f"x[{i}]" for i in range(len(parts))] if are_many else ["x"]
+        states = [_states(label, part) for label, part in zip(labels, parts, strict=True)]
+        d = states[0].shape[1]
+        for label, state in zip(labels, states, strict=True):
+            if state.shape[1] != d:
+                raise ValueError(f"{label} has {state.shape[1]} states, but x[0] has {d}")
+        times = _times(t, states, are_many)
+        steps = [step for step in map(_even_step, times) if step is not None]
+        return cls(
+            x=states,
+            t=times,
+            steps=steps if len(steps) == len(times) else None,
+            names=_names(names, parts, d),
+            are_many=are_many,
+        )
+
+    def split(self, validation: float) -> tuple["Trajectories", "Trajectories"]:
+        """The first part of each trajectory, and its last rows, of which `validation` is the share.
+
+        Nothing is shuffled: neighbouring rows share their noise after smoothing.
+        """
+        sizes = [round(len(x) * (1.0 - validation)) for x in self.x]
+        return (
+            self._rows([slice(0, size) for size in sizes]),
+            self._rows([slice(size, None) for size in sizes]),
+        )
+
+    def _rows(self, rows: list[slice]) -> "Trajectories":
+        return replace(
+            self,
+            x=[x[part] for x, part in zip(self.x, rows, strict=True)],
+            t=[t[part] for t, part in zip(self.t, rows, strict=True)],
+        )
+
+    @property
+    def clock(self) -> list:
+        """What PySINDy takes as t: steps where it can, since that is faster, or times."""
+        return self.t if self.steps is None else self.steps
+
+    def in_shape(self, parts: list) -> Any:
+        """One entry per trajectory, in the form the user gave: a list, or the only entry."""
+        return parts if self.are_many else parts[0]
+
+
+def _states(label: str, x: Any) -> np.ndarray:
+    states = np.array(as_matrix(label, x), dtype=np.float64)
+    require_finite(label, states)
+    if states.shape[1] == 0:
+        raise ValueError(f"{label} has no columns; it needs one per state")
+    return states
+
+
+def _times(t: Any, states: list[np.ndarray], are_many: bool) -> list[np.ndarray]:
+    if are_many and isinstance(t, list | tuple):
+        if len(t) != len(states):
+            raise ValueError(
+                f"t has {len(t)} entries for {len(states)} trajectories; pass one per trajectory"
+            )
+        labels = [f"t[{i}]" for i in range(len(t))]
+        return [_times_of(*each) for each in zip(labels, t, states, strict=True)]
+    return [_times_of("t", t, x) for x in states]
+
+
+def _times_of(label: str, t: Any, x: np.ndarray) -> np.ndarray:
+    """Times of one trajectory from times or a step."""
+    if t is None:
+        raise TypeError(f"{label} is missing; pass the times of the rows or the step between them")
+    if np.ndim(t) == 0:
+        step = require_number(label, t, least=0.0)
+        if step == 0.0:
+            raise ValueError(f"{label} is the step between rows; it must be positive")
+        return step * np.arange(len(x))
+    times = np.array(as_real(label, t), dtype=np.float64)
+    if times.shape != (len(x),):
+        raise ValueError(
+            f"{label} has shape {times.shape}, but the trajectory has {len(x)} rows; "
+            "pass one time per row"
+        )
+    require_finite(label, times)
+    late = np.flatnonzero(np.diff(times) <= 0)
+    if len(late):
+        i = int(late[0])
+        raise ValueError(
+            f"{label} must increase, but {label}[{i + 1}] = {times[i + 1]:g} comes after "
+            f"{times[i]:g}; sort the rows by time and drop repeated ones, and pass separate "
+            "trajectories as a list"
+        )
+    return times
+
+
+def _names(names: Any, parts: Sequence[Any], d: int) -> tuple[str, ...]:
+    """Names that were given, those of the data frames, or x0, x1, ..."""
+    if names is None:
+        known = {names_of(part) for part in parts}
+        if len(known) > 1:
+            raise ValueError("x has trajectories with different column names; give all the same")
+        names = known.pop() or [f"x{i}" for i in range(d)]
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(names) != d or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"names must be {d} strings, one per state, got {names}")
+    if len(set(names)) < d:
+        raise ValueError(f"names must be distinct, got {names}")
+    return names
+
+
+def _even_step(t: np.ndarray) -> float | None:
+    if len(t) < 2:
+        return None
+    step = (t[-1] - t[0]) / (len(t) - 1)
+    return float(step) if np.abs(np.diff(t) - step).max() <= _EVEN * step else None
