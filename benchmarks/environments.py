@@ -20,6 +20,8 @@ VENVS = HERE / ".venvs"
 REQUIREMENTS = {
     "okridge": ("okridge==0.1.1", "requests"),
     "gurobi": ("gurobipy==13.0.3", "numpy>=2,<3", "scipy>=1.13,<2"),
+    "pysindy": ("pysindy==2.1.0", "gurobipy==13.0.3"),
+    "dysts": ("dysts==0.96",),
 }
 RUNNERS = {
     "bestk": HERE / "bestk_run.py",

@@ -85,14 +85,14 @@ def write_markdown(title: str, names: Sequence[str], folder: Path) -> Path:
         if not path.exists():
             continue
         table = read_csv(path)
-        text += [f"## {name}", "", *_markdown_rows(table), ""]
+        text += [f"## {name}", "", *markdown_rows(table), ""]
         text += [f"- {note}" for note in table.notes] + [""]
     page = folder / f"{title.split()[0].lower()}.md"
     page.write_text("\n".join(text).rstrip() + "\n")
     return page
 
 
-def _markdown_rows(table: Table) -> list[str]:
+def markdown_rows(table: Table) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

@@ -222,8 +222,9 @@ def solve_presolved(
     try:
         if size <= 0 or (shortlist and incumbent.objective <= shortlist.floor):
             bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
-            recorder = Recorder(settings.advanced.record)
-            recorder.close(-1, Reason.ENUMERATED)
+            recorder = Recorder(settings.advanced.record or size <= 0)
+            if shortlist:
+                recorder.close(-1, Reason.ENUMERATED)
         else:
             with Workers(settings.n_threads) as pool:
                 tree = Tree(presolved, size, incumbent, settings, pool, progress, started)

@@ -67,16 +67,19 @@ def hits(
     workers: Workers,
     stop: Callable[[], bool] = lambda: False,
     *,
-    most: int = MAX_HITS,
+    most: int | None = None,
     copies_matter: bool = False,
 ) -> list[np.ndarray] | None:
     """Supports inside + (r of free) that may have an objective below `value`; form indices.
 
     Every other support of the node is proven to be no better. None if there are more than `most`
-    hits, or if copies of a feature matter and there are some: the node must be branched instead.
+    (MAX_HITS) hits, or if copies of a feature matter and there are some: the node must be branched
+    instead.
     """
     # Within bounds, copies of a feature add to each other.
-    search = Enumeration(form, value, workers, stop, most, copies_matter or form.is_boxed)
+    search = Enumeration(
+        form, value, workers, stop, most or MAX_HITS, copies_matter or form.is_boxed
+    )
     return search.hits(inside, free, r)
 
 

@@ -12,7 +12,7 @@ from time import perf_counter
 import numpy as np
 
 from bestk.api import solve_presolved
-from bestk.closure import MAX_HITS, LimitReached, Shortlist, closing_cost, hits, may_beat
+from bestk.closure import LimitReached, Shortlist, closing_cost, hits, may_beat
 from bestk.presolve import Presolved
 from bestk.result import Result
 from bestk.settings import Settings
@@ -130,5 +130,5 @@ def _listed(presolved, inside, outside, k, objective, workers, stop) -> list[np.
     free = np.flatnonzero(~is_chosen & (form.features != outside))
     r = presolved.size(k) - len(chosen)
     value = objective / presolved.problem.yy
-    most = _MOST_HITS if outside is not None else MAX_HITS
+    most = _MOST_HITS if outside is not None else None
     return hits(form, chosen, free, r, value, workers, stop, most=most, copies_matter=True)

@@ -1,0 +1,92 @@
+"""The rows of the dynamical systems study: appended one by one, read back for the report."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import machine
+from .trajectories import SYSTEMS
+
+
+class Task(NamedTuple):
+    system: str
+    length: int
+    """1 to 12, the number of the duration."""
+    trial: int
+
+    @property
+    def duration(self) -> float:
+        return float(SYSTEMS[self.system].durations[self.length - 1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One method on one trajectory; the columns of the file."""
+
+    system: str
+    length: int
+    duration: float
+    trial: int
+    method: str
+    tpr: float = np.nan
+    coef_error: float = np.nan
+    rmse: float = np.nan
+    seconds: float = np.nan
+    fits: int = 0
+    skipped: int = 0
+    """Fits left out for lack of time."""
+    failed: int = 0
+    """Fits that did not converge or raised an error."""
+    solves: int = 0
+    """Problems of the grid (equation, k, alpha) that were solved one by one."""
+    claimed: int = 0
+    """Solves that the method calls optimal."""
+    proven: int = 0
+    """Solves with claimed gap exactly 0 in which nothing was found to complain about."""
+    largest_gap: float = np.nan
+    """Largest gap of a solve, from its recomputed objective and its claimed bound."""
+    worse: int = 0
+    """Solves whose objective is above that of bestk."""
+    claimed_worse: int = 0
+    """Those that the method calls optimal although they are worse by more than its tolerance."""
+    worst_ratio: float = np.nan
+    """Largest ratio of its objective to that of bestk."""
+    slowest: str = ""
+    """Seconds of the slowest solve for each k."""
+    choice: str = ""
+    remark: str = ""
+    commit: str = ""
+
+    @property
+    def key(self) -> tuple[Task, str]:
+        return Task(self.system, self.length, self.trial), self.method
+
+
+def append(path: Path, row: Row, threads: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    with open(path, "a", newline="") as file:
+        if is_new:
+            file.writelines(f"# {note}\n" for note in machine.describe(threads))
+        writer = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
+        if is_new:
+            writer.writeheader()
+        writer.writerow({name: _text(value) for name, value in asdict(row).items()})
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def read(path: Path) -> list[Row]:
+    kinds = {"int": int, "float": float, "str": str}
+    with open(path, newline="") as file:
+        lines = csv.DictReader(line for line in file if not line.startswith("# "))
+        return [
+            Row(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Row)}) for line in lines
+        ]
