@@ -125,17 +125,13 @@ class Enumeration(NamedTuple):
 
     def _pieces(self, H, d, needed, r) -> Iterator[tuple[tuple[int, ...], np.ndarray | None]]:
         """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
-        m, n_threads = len(d), self.workers.n_threads
+        m = len(d)
         if _PER_SUPPORT * comb(m - 1, r - 1) <= _LONGEST_PIECE:
             seconds = _PER_SUPPORT * comb(m, r)
-            parts = 1 if seconds < 1e-4 else n_threads * (int(seconds / _PIECE) + 1)
+            parts = 1 if seconds < 1e-4 else self.workers.n_threads * (int(seconds / _PIECE) + 1)
             spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
-            for group in range(0, len(spans), n_threads):
-                if self.stop():
-                    raise LimitReached
-                chunk = spans[group : group + n_threads]
-                for piece in self.workers.map(partial(_scan, H, d, needed, r, self.most), chunk):
-                    yield (), piece
+            for piece in self.workers.map(partial(self._scan, H, d, needed, r), spans):
+                yield (), piece
             return
         for t in range(m - r + 1):
             variance = H[t, t]
@@ -149,6 +145,15 @@ class Enumeration(NamedTuple):
             for before, piece in self._pieces(inner, moment, rest, r - 1):
                 later = (t, *(t + 1 + i for i in before))
                 yield later, None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
+
+    def _scan(self, H, d, needed, r, span) -> np.ndarray | None:
+        if self.stop():
+            raise LimitReached
+        rows = np.empty((self.most, r), dtype=np.int64)
+        start, stop = span
+        count = scan(H, d, needed, r, start, stop, rows)
+        # Sorted: where the work was cut into pieces must not show.
+        return None if count < 0 else rows[np.lexsort(rows[:count].T[::-1])]
 
     def _hits_from_data(self, inside, free, r) -> list[np.ndarray] | None:
         """`hits` after conditioning on near-dependent features through the data, not the products.
@@ -189,14 +194,6 @@ def _margins(form: StandardForm, k: int) -> tuple[float, float]:
     """What to take off the diagonal, and off the value, for rounding in products of k features."""
     shift = 2.0 * k * (form.eps + 4 * (k + 4) * UNIT_ROUNDOFF)
     return shift, 2.0 * form.eps + 16 * (k + 4) * UNIT_ROUNDOFF
-
-
-def _scan(H, d, needed, r, most, span):
-    rows = np.empty((most, r), dtype=np.int64)
-    start, stop = span
-    count = scan(H, d, needed, r, start, stop, rows)
-    # Sorted: where the work was cut into pieces must not show.
-    return None if count < 0 else rows[np.lexsort(rows[:count].T[::-1])]
 
 
 def _balanced_edges(m, r, count):

@@ -51,4 +51,4 @@ class Workers:
 
     def __exit__(self, *exc: object) -> None:
         if self._pool is not None:
-            self._pool.shutdown()
+            self._pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C
