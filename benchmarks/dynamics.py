@@ -44,7 +44,7 @@ class Effort:
     alphas: tuple[float, ...] = (1e-5, 1e-3, 1e-2, 0.05, 0.2)
     solve_limit: float = 30.0
     """Seconds for one problem of bestk or MIOSR."""
-    loop_limit: float = 120.0
+    loop_limit: float = 90.0
     """Seconds after which a loop starts no further fit; bestk always ends its grid."""
     threads: int = 2
     """Of bestk and Gurobi. BLAS has one: a second makes fits of this size slower."""

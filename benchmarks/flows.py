@@ -34,7 +34,7 @@ ROWS_PER_PERIOD, PERIODS = 500, 10
 """Of the dominant period of each flow, as dysts gives it."""
 NOISES = (0.0, 0.002, 0.01)
 KS = range(1, 6)
-ALPHAS = (1e-5,)
+ALPHAS = (1e-5, 1e-2)
 THRESHOLDS = 10 ** np.linspace(-3, 1.5, 25)
 SOLVE_LIMIT = 5.0
 # The built-in licence of Gurobi ends at 200 variables, and each term takes two.

@@ -31,8 +31,9 @@ def ssr(X, Y, data):
 
 
 def miosr(X, Y, data):
-    """All equations with at most k terms each."""
-    for alpha, k in product(data["alphas"].tolist(), data["ks"].tolist()):
+    """All equations with at most k terms each; the first penalty only, for it takes longest."""
+    alpha = float(data["alphas"][0])
+    for k in data["ks"].tolist():
         coef = np.zeros((Y.shape[1], X.shape[1]))
         for i in range(len(coef)):
             optimizer = MIOSR(
