@@ -13,17 +13,19 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from math import comb
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, parallel_config
+from scipy.signal import savgol_filter
 from sklearn.preprocessing import PolynomialFeatures
 
 import bestk
 from bestk.datasets import make_synthetic
 from bestk.problem import Problem
-from bestk.result import Result
+from bestk.result import PERFECT_FIT, Result
 
 from . import flows_report, machine
 from .environments import HERE, VENVS, python_of, run_script
@@ -33,7 +35,8 @@ from .trajectories import DEGREE, derivatives, terms
 ROWS_PER_PERIOD, PERIODS = 500, 10
 """Of the dominant period of each flow, as dysts gives it."""
 NOISES = (0.0, 0.002, 0.01)
-KS = range(1, 6)
+LARGEST_K, MOST_MODELS = 7, 1e10
+"""Sizes up to this one, as long as there are no more models of that size."""
 ALPHAS = (1e-5, 1e-2)
 THRESHOLDS = 10 ** np.linspace(-3, 1.5, 25)
 SOLVE_LIMIT = 5.0
@@ -71,12 +74,23 @@ class Flow:
         states = self.states + rng.normal(0.0, noise * scale, self.states.shape)
         n_rows = len(states) * 2 // 3
         train, valid = states[:n_rows], states[n_rows:]
+        slopes = derivatives if noise > 0.0 else _differences
         return Split(
             X=terms(train),
-            Y=derivatives(train, self.dt),
+            Y=slopes(train, self.dt),
             X_valid=terms(valid),
-            Y_valid=derivatives(valid, self.dt),
+            Y_valid=slopes(valid, self.dt),
         )
+
+
+def _differences(states: np.ndarray, dt: float) -> np.ndarray:
+    """Differences of order eight: where there is no noise, there is nothing to smooth."""
+    return savgol_filter(states, 9, 8, deriv=1, delta=dt, axis=0)
+
+
+def sizes(n_terms: int) -> list[int]:
+    """The numbers of terms that methods with a size to choose are asked for."""
+    return [k for k in range(1, LARGEST_K + 1) if comb(n_terms, k) <= MOST_MODELS]
 
 
 class PeerFailed(Exception):
@@ -116,9 +130,13 @@ class Row:
     alpha: float = np.nan
     objective: float = np.nan
     gap: float = np.nan
+    is_open: bool = False
+    """Whether the model was not proven."""
     solves: int = 0
     proven: int = 0
     """Solves with gap exactly 0."""
+    perfect: int = 0
+    """Other solves that ended with a fit perfect to six digits."""
     slowest: float = np.nan
     """Seconds of the slowest solve."""
     slowest_k: int = 0
@@ -222,7 +240,8 @@ def _problems(split: Split) -> list[Problem]:
 def _bestk(problems: list[Problem]) -> Candidates:
     options = {"gap_tol": 0.0, "time_limit": SOLVE_LIMIT, "n_threads": 1}
     start = time.perf_counter()
-    grids = [problem.solve_grid(KS, ALPHAS, **options) for problem in problems]
+    ks = sizes(problems[0].n_features)
+    grids = [problem.solve_grid(ks, ALPHAS, **options) for problem in problems]
     seconds = time.perf_counter() - start
     by_equation = [[r for path in grid.values() for r in path.results] for grid in grids]
     results = [list(equations) for equations in zip(*by_equation, strict=True)]
@@ -244,7 +263,7 @@ def _peers(flow: Flow, splits: list[Split]) -> Iterator[tuple[tuple[int, str], C
             X=[split.X for split in splits],
             Y=[split.Y for split in splits],
             methods=methods,
-            ks=list(KS),
+            ks=sizes(flow.coef.shape[1]),
             alphas=ALPHAS,
             thresholds=THRESHOLDS,
             solve_limit=SOLVE_LIMIT,
@@ -309,6 +328,8 @@ def _proofs(problem: Problem, results: list[Result], best: int, names: np.ndarra
         "gap": chosen.gap,
         "solves": len(results),
         "proven": sum(result.gap == 0.0 for result in results),
+        "perfect": sum(result.is_proven and result.gap > 0.0 for result in results),
+        "is_open": not chosen.is_proven,
         "slowest": slowest.seconds,
         "slowest_k": slowest.k,
     }
@@ -322,8 +343,9 @@ def _proofs(problem: Problem, results: list[Result], best: int, names: np.ndarra
 def _aicc(coefs: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """2 K + m ln(RSS / m) + 2 (K + 1)(K + 2) / max(m - K - 2, 1), of models (n, p) on m rows."""
     m, K = len(y), np.count_nonzero(coefs, axis=1)
-    rss = np.sum((y - coefs @ X.T) ** 2, axis=1)
-    fit = m * np.log(np.maximum(rss, np.finfo(float).tiny) / m)
+    # A fit that is perfect to six digits is as good as any other.
+    rss = np.maximum(np.sum((y - coefs @ X.T) ** 2, axis=1), PERFECT_FIT * (y @ y))
+    fit = m * np.log(rss / m)
     return 2 * K + fit + 2 * (K + 1) * (K + 2) / np.maximum(m - K - 2, 1)
 
 

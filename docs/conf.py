@@ -47,6 +47,8 @@ sphinx_gallery_conf = {
             "cross_validation.py",
             "digits.py",
             "time_limit.py",
+            "governing_equations.py",
+            "pde.py",
         ]
     ),
     "abort_on_example_error": True,

@@ -8,7 +8,7 @@ from instances import Instance, make_node, node_values, standard_form, tolerance
 
 from bestk import Problem, closure
 from bestk._kernels import FREE, IN
-from bestk._scan import condition, scan
+from bestk._scan import condition, residual_rows, scan
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
@@ -146,10 +146,13 @@ def test_list_does_not_depend_on_the_number_of_threads(k, monkeypatch):
 
 
 def test_too_many_hits_are_not_listed(monkeypatch):
-    monkeypatch.setattr(closure, "MAX_HITS", 10)
     form = standard_form(plain_instance(0))
     state = np.zeros(form.p, dtype=np.int8)
-    assert listed(form, state, 4, 1.0) is None
+    assert len(listed(form, state, 4, 1.0)) > 10
+    for limit in ("MAX_HITS", "_WORTH_FITTING"):
+        with monkeypatch.context() as patch:
+            patch.setattr(closure, limit, 10)
+            assert listed(form, state, 4, 1.0) is None
 
 
 def test_enumeration_can_be_stopped():
@@ -250,3 +253,63 @@ def test_scan_over_parts_equals_scan_over_all():
 def test_scan_says_when_there_is_no_room():
     A, c = random_matrix(np.random.default_rng(6), 12)
     assert scan(A, c, -1.0, 3, 0, 12, np.empty((5, 3), dtype=np.int64)) == -1
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("exponent", [0, 4, 8])
+def test_residuals_are_bounded_from_below_and_closely(compiled, exponent):
+    """Down to residuals of 1e-8, whose squares a Gram matrix cannot see."""
+    rng = np.random.default_rng(exponent)
+    X = rng.standard_normal((15, 8))
+    X[:, 6] = X[:, 0] + 1e-5 * X[:, 6]
+    X /= np.linalg.norm(X, axis=0)
+    z = X[:, :3] @ [0.3, -0.5, 0.2] + 10.0**-exponent * rng.standard_normal(15)
+    supports = np.array(list(combinations(range(8), 4)))
+    values = np.empty(len(supports))
+    (residual_rows if compiled else residual_rows.py_func)(X.T.copy(), z, supports, values)
+    for S, value in zip(supports, values, strict=True):
+        residual = np.linalg.norm(z - X[:, S] @ np.linalg.lstsq(X[:, S], z, rcond=None)[0])
+        assert np.sqrt(value) <= residual * (1 + 1e-9) + 1e-15
+        if not {0, 6} <= set(S):
+            assert np.sqrt(value) >= residual - 1e-12
+
+
+def test_residuals_of_dependent_columns_are_not_judged():
+    X = np.random.default_rng(0).standard_normal((3, 10))
+    X[2] = X[0]
+    X /= np.linalg.norm(X, axis=1)[:, None]
+    values = np.empty(1)
+    residual_rows(X, np.ones(10), np.array([[0, 1, 2]]), values)
+    assert values[0] == 0.0
+
+
+@pytest.mark.parametrize("exponent", [3, 5, 7, 9])
+@pytest.mark.parametrize("seed", range(5))
+def test_nearly_perfect_fits_are_told_apart(seed, exponent):
+    """Objectives of 1e-18 y'y: the best of many supports that contain the truth."""
+    rng = np.random.default_rng([seed, exponent])
+    X = rng.standard_normal((40, 14)) + rng.standard_normal((40, 1))
+    y = X[:, 2] - 2.0 * X[:, 7] + 10.0**-exponent * rng.standard_normal(40)
+    result = Problem.from_data(X, y).solve(5, gap_tol=0.0)
+    best = min(
+        float(np.linalg.lstsq(X[:, S], y, rcond=None)[1][0]) for S in combinations(range(14), 5)
+    )
+    assert result.gap == 0.0
+    assert result.objective == pytest.approx(best, rel=1e-5)
+
+
+def test_hits_are_screened_on_the_data(monkeypatch):
+    """With rounding allowed for, products cannot rule out what the data can."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 12))
+    y = X[:, 2] - 2.0 * X[:, 7] + 1e-7 * rng.standard_normal(40)
+    form = StandardForm.of(Problem.from_data(X, y), np.arange(12))
+    state = np.zeros(12, dtype=np.int8)
+    best = min(Problem.from_data(X, y).fit(S)[1] for S in combinations(range(12), 5))
+    value = best / form.problem.yy * (1 + 1e-6)
+    few = listed(form, state, 5, value)
+    monkeypatch.setattr(closure, "_FEW", 10**6)
+    many = listed(form, state, 5, value)
+    assert len(few) == 1
+    assert len(many) > 50
+    assert set(few) <= set(many)

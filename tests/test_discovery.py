@@ -19,8 +19,9 @@ from sklearn.exceptions import ConvergenceWarning
 from bestk import Status
 from bestk.datasets import EQUATIONS, simulate
 from bestk.sindy import OKRidge, discover
-from bestk.sindy.differentiation import SavitzkyGolayDifference, slopes
-from bestk.sindy.discovery import aicc, equation, margin, next_best
+from bestk.sindy.differentiation import SavitzkyGolayDifference, is_clean, slopes
+from bestk.sindy.discovery import equation, margin, next_best
+from bestk.sindy.search import aicc
 from bestk.sindy.simulation import integrate
 
 STEP = 0.002
@@ -477,3 +478,17 @@ def test_ctrl_c_spares_the_other_equations_of_the_optimizer(states, monkeypatch)
     assert optimizer.results_[0].status is Status.INTERRUPTED
     assert set(calls[1:]) == {0.0}
     assert np.count_nonzero(optimizer.coef_, axis=1).tolist() == [4, 4, 4]
+
+
+def test_states_without_noise_are_not_smoothed():
+    """Errors of low-order differences would get terms of their own."""
+    clean = simulate("lorenz", 3.0)
+    found = discover(clean, 0.002, degree=3, ks=range(1, 5), alphas=[1e-5])
+    assert [set(result.names) for result in found.results] == [
+        {"x0", "x1"},
+        {"x0", "x1", "x0 x2"},
+        {"x2", "x0 x1"},
+    ]
+    assert found.coef.max() == pytest.approx(28.0, abs=1e-5)
+    assert is_clean(clean)
+    assert not is_clean(clean + 1e-4 * np.random.default_rng(0).standard_normal(clean.shape))

@@ -12,7 +12,9 @@ FACTS = {
     "cross_validation": ["100% of the fits are proven optimal", "one-se  k = 6", "Proven:"],
     "diabetes_interactions": ["all sizes proven: True", "BIC chooses k = 7"],
     "digits": ["nonnegative  squares", "10 of 10 proven"],
+    "governing_equations": ["60 units: 3 of 3 right", "terms per equation: [2, 2, 3]"],
     "longley": ["bic: k = 4, GNP, UNEMP, ARMED, YEAR"],
+    "pde": ["8 of 19 thresholds give the same equation", "optimal, gap 0, R² 0.999994"],
     "schools": ["Proven:", "any five         12528.1415  0.8616  0.0  optimal"],
     "time_limit": ["stopped by the callback", "optimal: gap", "same features: True"],
 }

@@ -272,3 +272,20 @@ def test_stop_right_after_features_were_excluded_claims_no_more_than_the_root(mo
     assert result.status is Status.STOPPED
     assert result.lower_bound < best.lower_bound
     assert 0 < result.gap < 0.5
+
+
+@pytest.mark.parametrize("gap_tol", [0.0, 1e-4])
+def test_one_of_many_perfect_fits_ends_the_search(gap_tol):
+    """Thousands of models tie at the level of rounding; the status does not claim more."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 30))
+    y = X[:, 3] - 2.0 * X[:, 4]
+    result = bestk.solve(X, y, k=6, gap_tol=gap_tol)
+    assert result.is_proven
+    assert {3, 4} <= set(result.support)
+    assert result.lower_bound <= result.objective <= 1e-12 * result.yy
+    assert (result.status is Status.OPTIMAL) == (result.gap <= gap_tol)
+    if result.status is not Status.OPTIMAL:
+        assert result.status is Status.PERFECT_FIT
+        assert "perfect" in result.message
+        assert "Perfect fit." in result.to_html()

@@ -265,6 +265,56 @@ def gain_rows(A, c, shift, supports, gains):
         gains[row] = gain if gain >= 0.0 else np.inf
 
 
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
+def _dot(X, i, j):
+    total = 0.0
+    for a in range(X.shape[1]):
+        total += X[i, a] * X[j, a]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def residual_rows(columns, z, supports, values):
+    """Lower bounds of ||z - columns[S]' b||^2 for each support S (a row of indices).
+
+    By modified Gram-Schmidt, which keeps the digits of small residuals that products lose. Columns
+    are the rows of `columns` and have unit length; 0 where some are dependent up to rounding.
+    """
+    size, n = supports.shape[1], columns.shape[1]
+    Q, T, w = np.empty((size + 1, n)), np.zeros((size, size)), np.empty(size)
+    r = Q[size]
+    for row in range(supports.shape[0]):
+        values[row] = 0.0
+        for a in range(n):
+            r[a] = z[a]
+        independent = True
+        for i in range(size):
+            for a in range(n):
+                Q[i, a] = columns[supports[row, i], a]
+            for j in range(i):
+                T[j, i] = _dot(Q, j, i)
+                add_row(Q[i], -T[j, i], Q, j, n)
+            T[i, i] = math.sqrt(_dot(Q, i, i))
+            if T[i, i] <= 1e-12:
+                independent = False
+                break
+            for a in range(n):
+                Q[i, a] /= T[i, i]
+            w[i] = _dot(Q, i, size)
+            add_row(r, -w[i], Q, i, n)
+        if not independent:
+            continue
+        size_of_b = 1.0
+        for i in range(size - 1, -1, -1):
+            for j in range(i + 1, size):
+                w[i] -= T[i, j] * w[j]
+            w[i] /= T[i, i]
+            size_of_b += abs(w[i])
+        # Gram-Schmidt solves a problem whose columns are off by a few roundings.
+        error = 8.0 * (n + 12) * UNIT_ROUNDOFF * size_of_b
+        values[row] = max(math.sqrt(_dot(Q, size, size)) - error, 0.0) ** 2
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def fit_rows(A, c, lo, hi, supports, coefs, values):
     """Minimise 1 - 2 c'b + b'A b with lo <= b <= hi on each support (a row of indices).

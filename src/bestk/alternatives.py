@@ -44,7 +44,7 @@ def runner_up(
 def _best_of(parts: list[Result], floor: float = np.inf) -> Result:
     """The best result, with the bound that all of them, and the floor, prove together."""
     best = min(parts, key=lambda part: part.objective)
-    unproven = [part.status for part in parts if part.status is not Status.OPTIMAL]
+    unproven = [part.status for part in parts if not part.is_proven]
     end = Snapshot(
         seconds=sum(part.seconds for part in parts),
         n_nodes=sum(part.n_nodes for part in parts),
@@ -58,7 +58,7 @@ def _best_of(parts: list[Result], floor: float = np.inf) -> Result:
         lower_bound=end.lower_bound,
         gap=end.gap,
         explained_gap=end.explained_gap,
-        status=unproven[0] if unproven else Status.OPTIMAL,
+        status=unproven[0] if unproven else best.status,
         seconds=end.seconds,
         n_nodes=end.n_nodes,
         certificate=None,

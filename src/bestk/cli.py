@@ -547,10 +547,10 @@ def _display(quiet: bool, n_searches: int = 1) -> AbstractContextManager[Any]:
 def _exit_code(results: "Iterable[Result]") -> int:
     from bestk.result import Status
 
-    statuses = {result.status for result in results}
-    if Status.INTERRUPTED in statuses:
+    results = list(results)
+    if any(result.status is Status.INTERRUPTED for result in results):
         return INTERRUPTED
-    return 0 if statuses == {Status.OPTIMAL} else GAP_LEFT
+    return 0 if all(result.is_proven for result in results) else GAP_LEFT
 
 
 def _write(path: File | None, what: str, write: Callable[[File], Any]) -> None:

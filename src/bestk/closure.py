@@ -17,12 +17,14 @@ import numpy as np
 from scipy.linalg import qr
 
 from bestk._kernels import UNIT_ROUNDOFF
-from bestk._scan import condition, gain_rows, scan
+from bestk._scan import condition, gain_rows, residual_rows, scan
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
-# More hits than this are not worth fitting on the data.
-MAX_HITS = 4096
+# More hits than this are not listed, and more than that not fitted.
+MAX_HITS, _WORTH_FITTING = 50_000, 4096
+# So few are fitted without another look.
+_FEW = 32
 # Seconds per support, per row of pairs and per multiply-add, for choosing between closing and
 # branching. Constants, not measurements: the tree must not depend on the clock.
 _PER_SUPPORT = 0.25e-9
@@ -32,6 +34,8 @@ _OVERHEAD = 5e-5
 # Work between two looks at the clock: what is aimed at, and the most.
 _PIECE = 0.05
 _LONGEST_PIECE = 0.5
+# What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
+_NEARLY_PERFECT = 1e-6
 # Residual norms below this (in units of the column) are rounding, even in the QR factor.
 _RANK_TOLERANCE = 1e-13
 
@@ -80,7 +84,8 @@ def hits(
     search = Enumeration(
         form, value, workers, stop, most or MAX_HITS, copies_matter or form.is_boxed
     )
-    return search.hits(inside, free, r)
+    found = search.hits(inside, free, r)
+    return found if found is None or most else search.screened(found)
 
 
 class Enumeration(NamedTuple):
@@ -93,13 +98,27 @@ class Enumeration(NamedTuple):
     most: int
     copies_matter: bool
 
+    def screened(self, supports: list[np.ndarray]) -> list[np.ndarray] | None:
+        """The supports that a look at the data, instead of their products, does not rule out."""
+        if len(supports) <= _FEW or self.form.triangle is None:
+            return supports if len(supports) <= _WORTH_FITTING else None
+        R, z = self.form.triangle
+        columns = np.ascontiguousarray(R.T)
+        kept: list[np.ndarray] = []
+        for rows in by_length(supports):
+            values = np.empty(len(rows))
+            residual_rows(columns, z, rows, values)
+            kept += list(rows[values < self.value])
+        return kept if len(kept) <= _WORTH_FITTING else None
+
     def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
         if r == 0 or r >= len(free):
             return [np.concatenate([inside, free[: min(r, len(free))]])]
         shift, slack = _margins(self.form, len(inside) + r)
         H, d = np.empty((len(free), len(free))), np.empty(len(free))
         gain = condition(self.form.A, self.form.c, inside, free, shift, H, d)
-        if gain < 0.0:
+        nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
+        if gain < 0.0 or nearly_perfect:
             return self._hits_from_data(inside, free, r)
         return self._hits_of_scan(H, d, 1.0 - self.value - gain - slack, inside, free, r)
 
@@ -177,9 +196,16 @@ class Enumeration(NamedTuple):
         eps = (len(R) + 12) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF / norm[live].min()
         H = columns.T @ columns
         H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
-        left = float(z @ z)
+        left, error = float(z @ z), (len(R) + 12) * UNIT_ROUNDOFF  # of z itself
         needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - self.value
+        needed -= error * (2.0 * np.sqrt(left) + error)
         return self._hits_of_scan(H, columns.T @ z, needed, inside, free, r)
+
+
+def by_length(supports: list[np.ndarray]) -> list[np.ndarray]:
+    """Supports as rows of arrays, one array for each number of features."""
+    lengths = sorted({len(support) for support in supports})
+    return [np.array([s for s in supports if len(s) == length]) for length in lengths]
 
 
 def may_beat(form: StandardForm, supports: np.ndarray, value: float) -> np.ndarray:

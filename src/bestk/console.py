@@ -84,7 +84,6 @@ def model_document(result: "Result") -> dict[str, Any]:
     """A model as JSON; see the top of this module."""
     from bestk import __version__
     from bestk.criteria import CRITERIA
-    from bestk.result import Status
 
     return {
         "k": result.k,
@@ -97,7 +96,7 @@ def model_document(result: "Result") -> dict[str, Any]:
         "gap": result.gap,
         "explained_gap": result.explained_gap,
         "status": str(result.status),
-        "proven": result.status is Status.OPTIMAL,
+        "proven": result.is_proven,
         "r2": result.r2,
         "n_samples": result.n_samples,
         "n_features": len(result.coef),
@@ -149,7 +148,6 @@ def cv_document(
 
 def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
     from bestk import __version__
-    from bestk.result import Status
 
     equations = []
     for i, (result, other) in enumerate(zip(found.results, found.runners_up, strict=True)):
@@ -162,7 +160,7 @@ def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
                 "objective": other.objective,
                 "lower_bound": other.lower_bound,
                 "margin": found.margins[i],
-                "proven": other.status is Status.OPTIMAL,
+                "proven": other.is_proven,
             }
         names = {"state": found.states[i], "equation": found.equations[i]}
         equations.append(names | model | {"runner_up": runner_up})
@@ -229,7 +227,9 @@ def _verdict(result: "Result") -> str:
     from bestk.result import Status
 
     features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
-    if result.status is Status.OPTIMAL:
+    if result.status is Status.PERFECT_FIT:
+        return f"[bold green]Proven:[/] {result.status.advice}"
+    if result.is_proven:
         better = f" by more than {percent(result.gap)}" if result.gap > 0 else ""
         return f"[bold green]Proven:[/] no model with {features} is better{better}."
     advice = "raise the limit, loosen --gap-tol, or try --alpha above 0 or bounds"
@@ -243,7 +243,6 @@ def _verdict(result: "Result") -> str:
 
 def show_path(path: "Path", criterion: str) -> None:
     from bestk.progress import percent
-    from bestk.result import Status
 
     chosen = path.best(criterion).k
     table = _table()
@@ -251,7 +250,7 @@ def show_path(path: "Path", criterion: str) -> None:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("features", overflow="fold")
     for result in path.results:
-        mark = "" if result.status is Status.OPTIMAL else " [yellow](not proven)[/]"
+        mark = "" if result.is_proven else " [yellow](not proven)[/]"
         table.add_row(
             str(result.k),
             f"{result.objective:.7g}",

@@ -21,7 +21,7 @@ from bestk.problem import (
     moments_of_batches,
     origin_of,
 )
-from bestk.result import Result, Status
+from bestk.result import Result
 from bestk.settings import Settings, settings_of
 from bestk.validation import as_bounds, as_penalties, require_choice, require_count
 
@@ -74,7 +74,7 @@ class CrossValidation:
     def share_proven(self) -> float:
         """Share of the fits that are proven optimal."""
         results = [r for folds in self.paths for path in folds for r in path.results]
-        return sum(r.status is Status.OPTIMAL for r in results) / len(results)
+        return sum(r.is_proven for r in results) / len(results)
 
     @property
     def is_proven(self) -> bool:

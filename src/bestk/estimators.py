@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bestk.cross_validation import CrossValidation, cross_validate, folds_of_data
 from bestk.jobs import run_jobs
 from bestk.problem import Problem
-from bestk.result import Result, Status
+from bestk.result import Result
 from bestk.settings import Advanced, Settings, settings_of
 from bestk.validation import as_bounds, require_count
 
@@ -81,7 +81,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 def warn_of_open_gaps(results: list[Result]) -> None:
     """Tell the caller of the caller's caller, who called fit, how much is left to prove."""
-    gaps = [result.gap for result in results if result.status is not Status.OPTIMAL]
+    gaps = [result.gap for result in results if not result.is_proven]
     if gaps:
         which = f" for {len(gaps)} of {len(results)} targets" if len(results) > 1 else ""
         warnings.warn(

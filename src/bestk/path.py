@@ -64,7 +64,7 @@ class Path(Mapping[int, Result]):
 
     @property
     def is_proven(self) -> bool:
-        return all(result.status is Status.OPTIMAL for result in self.results)
+        return all(result.is_proven for result in self.results)
 
     def scores(self, criterion: str = "aicc") -> np.ndarray:
         """AICc, BIC or EBIC of each model; see :meth:`Result.criterion`."""

@@ -12,7 +12,14 @@ from time import perf_counter
 import numpy as np
 
 from bestk.api import solve_presolved
-from bestk.closure import LimitReached, Shortlist, closing_cost, hits, may_beat
+from bestk.closure import (
+    LimitReached,
+    Shortlist,
+    by_length,
+    closing_cost,
+    hits,
+    may_beat,
+)
 from bestk.presolve import Presolved
 from bestk.result import Result
 from bestk.settings import Settings
@@ -112,14 +119,9 @@ def _with_all_of(presolved, core, k, objective, shared, workers, stop) -> Shortl
     if found is None:
         return None
     form, value = presolved.form, objective / presolved.problem.yy
-    for rows in _by_length(shared):
+    for rows in by_length(shared):
         found += list(rows[may_beat(form, rows, value)])
     return Shortlist([form.features[support] for support in found], objective)
-
-
-def _by_length(supports: list[np.ndarray]) -> list[np.ndarray]:
-    lengths = sorted({len(support) for support in supports})
-    return [np.array([s for s in supports if len(s) == length]) for length in lengths]
 
 
 def _listed(presolved, inside, outside, k, objective, workers, stop) -> list[np.ndarray] | None:

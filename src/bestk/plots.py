@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from bestk.result import Status
-
 BLUE, RED, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
 COLOURS = (BLUE, RED, GREEN, PINK, GREY)
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -85,7 +83,7 @@ def path(path: Any, ax: Any = None, criterion: str | None = None) -> Any:
     """
     ax = _axes(ax)
     ks, objectives, bounds = path.ks, path.objectives, path.lower_bounds
-    proven = np.array([result.status is Status.OPTIMAL for result in path.results])
+    proven = np.array([result.is_proven for result in path.results])
     ax.fill_between(ks, bounds, objectives, color=GREY, alpha=0.2, linewidth=0)
     ax.plot(ks, objectives, color=BLUE, marker="o", label="best model found")
     ax.plot(ks, bounds, color=RED, linestyle="--", marker="_", label="proven lower bound")

@@ -222,21 +222,25 @@ def discovery_summary(found: Any) -> str:
 
 def _verdict(result):
     """What is proven; gaps are rounded up, since the sentence must hold."""
-    proven, gap = result.status is Status.OPTIMAL, plots.percent(result.gap)
+    if result.status is Status.PERFECT_FIT:
+        return _banner(
+            True, "Perfect fit.", result.status.advice.removeprefix("The fit is perfect: ")
+        )
+    gap = plots.percent(result.gap)
     text = f"No admissible model with at most {result.k} of {len(result.coef)} features "
     text += f"is better by more than {gap}." if result.gap > 0 else "has a smaller objective."
-    if proven:
+    if result.is_proven:
         return _banner(True, "Proven optimal.", text)
     head = f"Stopped early ({result.status}): the gap is {gap}."
     return _banner(False, head, f"{text} {result.status.advice}")
 
 
 def _path_verdict(path):
-    proven = sum(result.status is Status.OPTIMAL for result in path.results)
+    proven = sum(result.is_proven for result in path.results)
     head = "Every size is proven optimal." if path.is_proven else "Not every size is proven."
     text = f"{proven} of {len(path)} models are proven optimal"
     if not path.is_proven:
-        advice = next(r.status.advice for r in path.results if r.status is not Status.OPTIMAL)
+        advice = next(r.status.advice for r in path.results if not r.is_proven)
         text += f"; the largest gap is {plots.percent(path.gaps.max())}. {advice}"
     else:
         text += ", each with its own bound."
@@ -244,12 +248,7 @@ def _path_verdict(path):
 
 
 def _cv_verdict(cv):
-    proven = [
-        result.status is Status.OPTIMAL
-        for folds in cv.paths
-        for path in folds
-        for result in path.results
-    ]
+    proven = [result.is_proven for folds in cv.paths for path in folds for result in path.results]
     head = "Every fit is proven optimal." if cv.is_proven else "Not every fit is proven."
     text = f"{sum(proven)} of {len(proven)} fits are proven optimal"
     text += f"; the largest gap is {plots.percent(cv.gaps.max())}."
@@ -335,7 +334,7 @@ def _proof(result):
     if certificate is None:
         return "The tree was not kept, so there is no certificate to check; the bound still holds."
     if not certificate.records and not certificate.reasons:
-        searched = result.status is Status.OPTIMAL
+        searched = result.is_proven
         return f"{'There was nothing to search' if searched else 'The search had not begun'}."
     reasons = Counter(certificate.reasons.values())
     bounded, enumerated = reasons[Reason.BOUND], reasons[Reason.ENUMERATED]
@@ -368,7 +367,7 @@ def _sizes(path, chosen):
     heads += [plots.CRITERION_NAMES[name] for name in known]
     rows = []
     for result in path.results:
-        proven = result.status is Status.OPTIMAL
+        proven = result.is_proven
         scores = [
             tag("strong", score, " ★") if best[name] is result else score
             for name in known
@@ -440,7 +439,7 @@ def _proofs(found):
     for state, result, other, worse in zip(
         found.states, found.results, found.runners_up, found.distances, strict=True
     ):
-        proven = result.status is Status.OPTIMAL
+        proven = result.is_proven
         rows.append(
             [
                 f"{state}\u2032",

@@ -18,6 +18,7 @@ class Status(Enum):
     """Why the run ended. ``status.advice`` says what to do next."""
 
     OPTIMAL = "optimal"
+    PERFECT_FIT = "perfect fit"
     TIME_LIMIT = "time limit"
     NODE_LIMIT = "node limit"
     MEMORY_LIMIT = "memory limit"
@@ -35,6 +36,10 @@ class Status(Enum):
 _RESUME = "The solution and the bound hold; the gap is what is left to prove."
 _ADVICE = {
     Status.OPTIMAL: "Proven: no model with at most k features is better by more than gap_tol.",
+    Status.PERFECT_FIT: (
+        f"No model is better by more than {PERFECT_FIT:g} of y'y. Which of several perfect models "
+        "is the best cannot be told; fewer features may do."
+    ),
     Status.TIME_LIMIT: f"{_RESUME} Raise time_limit, loosen gap_tol, or give bounds or alpha > 0.",
     Status.NODE_LIMIT: f"{_RESUME} Raise node_limit or loosen gap_tol.",
     Status.MEMORY_LIMIT: f'{_RESUME} Raise memory_limit or use search="depth-first".',
@@ -129,6 +134,11 @@ class Result:
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     history: np.ndarray = field(repr=False)
     certificate: object | None = field(default=None, repr=False)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the search came to its end: no limit or interruption left anything open."""
+        return self.status in (Status.OPTIMAL, Status.PERFECT_FIT)
 
     @property
     def message(self) -> str:

@@ -375,6 +375,8 @@ class Tree:
         for node in queued:
             self.frontier.push(node._replace(cost=np.inf))
         self.pending = []
+        if queued and self.incumbent.value <= PERFECT_FIT:
+            self.status = Status.PERFECT_FIT  # too many models tie at the level of rounding
         return not queued
 
     def _prune(self, node: Node) -> bool:

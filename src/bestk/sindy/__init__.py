@@ -5,7 +5,8 @@ try:
 except ImportError as error:
     raise ImportError('bestk.sindy needs PySINDy: pip install "bestk[sindy]"') from error
 
-from bestk.sindy.discovery import Discovery, discover
+from bestk.sindy.discovery import Discovery
 from bestk.sindy.optimizer import OKRidge
+from bestk.sindy.search import discover
 
 __all__ = ["Discovery", "OKRidge", "discover"]

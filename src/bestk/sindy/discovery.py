@@ -1,143 +1,24 @@
-"""Governing equations of measured trajectories, each the best of its size, with a proof."""
+"""What was found in trajectories, and what is proven about it."""
 
-import warnings
 from collections.abc import Iterable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import ROUND_FLOOR, Context
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pysindy import PDELibrary, PolynomialLibrary, SINDy, WeakPDELibrary
-from pysindy.feature_library.base import BaseFeatureLibrary
-from pysindy.optimizers import BaseOptimizer
-from sklearn.exceptions import ConvergenceWarning
 
-from bestk.estimators import warn_of_open_gaps
-from bestk.jobs import run_jobs
-from bestk.path import Path, as_sizes
-from bestk.problem import Problem
+from bestk.path import Path
 from bestk.progress import percent
 from bestk.result import PERFECT_FIT, Result, Status
-from bestk.settings import Settings, settings_of
-from bestk.sindy.differentiation import least_rows, method_for
-from bestk.sindy.optimizer import OKRidge
-from bestk.sindy.patience import Patience
 from bestk.sindy.simulation import integrate, right_hand_side
 from bestk.sindy.trajectories import Trajectories
-from bestk.validation import as_penalties, as_real, require_count, require_number
-
-
-def discover(
-    x: Any,
-    t: Any,
-    *,
-    degree: int = 5,
-    library: Any = None,
-    differentiation: Any = None,
-    names: Any = None,
-    ks: Iterable[int] = range(1, 6),
-    alphas: Iterable[float] = (1e-5, 1e-3, 1e-2, 0.05, 0.2),
-    validation: float = 1 / 3,
-    gap_tol: float = 0.0,
-    time_limit: float | None = 30.0,
-    n_jobs: int | None = None,
-    progress: Any = None,
-) -> "Discovery":
-    """Equations ``x' = Theta(x) xi`` of trajectories x(t), the best of their size, proven.
-
-    For every equation the best models of all sizes and ridge penalties are found on the first part
-    of each trajectory. The rest of it chooses among them, by least
-    ``AICc = 2 K + m ln(RSS / m) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` with K terms on m rows.
-    The chosen size and penalty are then solved again on all rows.
-
-    Parameters
-    ----------
-    x : (n, d) array or data frame, or a list of them
-        States, one trajectory or several. Columns of data frames name the states.
-    t : (n,) array or float, or a list of them
-        Times of the rows, or the step between them.
-    degree : int
-        Candidate terms are all products of states up to this degree, with the constant.
-    library : PySINDy feature library or None
-        Other candidate terms; `degree` is then not used.
-    differentiation : PySINDy differentiation method or None
-        None means second-order differences of states that a Savitzky-Golay filter (window 9, order
-        3) has smoothed, or, where steps are uneven, derivatives of the polynomials of that filter.
-    names : list of str or None
-        Names of the states; those of the data frame, or x0, x1, ..., by default.
-    ks, alphas : iterables of int and of float
-        Largest numbers of terms in an equation, and ridge penalties, to choose from.
-    validation : float
-        Share of each trajectory, at its end, that chooses k and alpha.
-    gap_tol, time_limit : float, float or None
-        As in :func:`bestk.solve`; the limit is for each single search.
-    n_jobs : int or None
-        Equations solved in parallel; None means one, which uses all cores.
-    progress : object or None
-        As in :func:`bestk.solve`, for the searches over ks and alphas.
-
-    Returns
-    -------
-    Discovery
-        The equations with their bounds and runners-up, and the fitted PySINDy model.
-
-    Examples
-    --------
-    >>> from bestk.datasets import simulate
-    >>> from bestk.sindy import discover
-    >>> states = simulate("lorenz", 4.0, noise=0.002)
-    >>> found = discover(states, 0.002, degree=3, names=["x", "y", "z"])
-    >>> for equation in found.equations:
-    ...     print(equation)
-    x' = -9.997 x + 9.996 y
-    y' = 28.01 x - 1.002 y - 1 x z
-    z' = -2.665 z + 0.9997 x y
-    >>> found.is_proven, found.share_proven
-    (True, 1.0)
-    """
-    data = Trajectories.of(x, t, names)
-    validation = require_number("validation", validation, least=0.0)
-    if not 0.0 < validation < 1.0:
-        raise ValueError(f"validation must be a share between 0 and 1, got {validation:g}")
-    training, held_out = data.split(validation)
-    _require_rows(training, held_out, least_rows(differentiation))
-    library = _library(library, degree)
-    method = deepcopy(method_for(differentiation, data))
-    settings = settings_of({"gap_tol": gap_tol, "time_limit": time_limit, "progress": progress})
-    sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
-
-    rows, unseen = _rows(training, library, method), _rows(held_out, library, method)
-    terms = tuple(library.get_feature_names(list(data.names)))
-    sizes = sorted({min(k, len(terms)) for k in sizes})
-    patience = Patience()
-    grids = _grids(rows, terms, sizes, penalties, settings, n_jobs, patience)
-    scores = np.array(
-        [_scores(grid, sizes, penalties, *unseen.of(i)) for i, grid in enumerate(grids)]
-    )
-    choices = [_choice(grid, score) for grid, score in zip(grids, scores, strict=True)]
-    model = _fit(data, library, method, terms, choices, patience.limited(settings), n_jobs)
-    optimizer = model.optimizer
-    patience.watch(optimizer.results_)
-    return Discovery(
-        model=model,
-        results=optimizer.results_,
-        runners_up=_runners_up(optimizer, settings, n_jobs, patience),
-        states=data.names,
-        terms=terms,
-        ks=np.array(sizes),
-        alphas=np.array(penalties),
-        scores=scores,
-        grids=grids,
-        x=data.in_shape(data.x),
-        t=data.in_shape(data.t),
-    )
+from bestk.validation import as_real
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Discovery:
-    """Equations found by :func:`discover`, with what is proven about them.
+    """Equations found by :func:`bestk.sindy.discover`, with what is proven about them.
 
     Attributes
     ----------
@@ -187,13 +68,13 @@ class Discovery:
     @property
     def is_proven(self) -> bool:
         """Whether every equation is proven the best of its size."""
-        return all(map(_is_proven, self.results))
+        return all(result.is_proven for result in self.results)
 
     @property
     def share_proven(self) -> float:
         """Share of the searches over ks and alphas that are proven."""
         paths = (path for grid in self.grids for path in grid.values())
-        return sum(_is_proven(r) for path in paths for r in path.results) / self.scores.size
+        return sum(r.is_proven for path in paths for r in path.results) / self.scores.size
 
     @property
     def is_grid_proven(self) -> bool:
@@ -330,14 +211,14 @@ class Discovery:
     def remarks(self) -> list[str]:
         """What is proven about each equation, such as ``proven; next best 6.2% worse``."""
         return [
-            f"{'proven' if _is_proven(result) else f'gap {percent(result.gap)}'}; next best {worse}"
+            f"{'proven' if result.is_proven else f'gap {percent(result.gap)}'}; next best {worse}"
             for result, worse in zip(self.results, self.distances, strict=True)
         ]
 
     @property
     def verdict(self) -> tuple[str, str]:
         """What is proven: a headline, and the rest."""
-        unproven = [result for result in self.results if not _is_proven(result)]
+        unproven = [result for result in self.results if not result.is_proven]
         gap, count = percent(max(result.gap for result in self.results)), self.scores.size
         text = (
             f"{len(self.terms)} candidate terms; k and alpha were chosen from {count} models, "
@@ -389,168 +270,6 @@ def next_best(result: Result, other: Result | None) -> str:
     if share < 10.0:
         return f"{least}{float(digits.create_decimal(100 * share)):g}% worse"
     return f"{least}{float(digits.create_decimal(1 + share)):g} times the objective"
-
-
-def _is_proven(result: Result) -> bool:
-    return result.status is Status.OPTIMAL
-
-
-# Steps of discover
-
-
-class _Rows(BaseOptimizer):
-    """Keeps the rows that PySINDy would fit: what the grid sees is what the final model sees."""
-
-    def _reduce(self, x, y):
-        raise NotImplementedError
-
-    def fit(self, x_: Any, y: Any, sample_weight: Any = None, **options: Any) -> "_Rows":
-        terms, derivatives = np.asarray(x_, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        known = ~np.isnan(derivatives).any(axis=1)  # some methods give none at the ends
-        self.terms, self.derivatives = terms[known], derivatives[known]
-        if not np.isfinite(self.terms).all():
-            raise ValueError(
-                "library has terms that are NaN or infinite on these states; leave such terms out, "
-                "lower degree, or rescale x"
-            )
-        if len(self.terms) == 0:
-            raise ValueError("differentiation gives no derivatives; use a longer trajectory")
-        return self
-
-    def of(self, equation: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.terms, self.derivatives[:, equation]
-
-
-def _rows(data: Trajectories, library: Any, method: Any) -> _Rows:
-    rows = _Rows()
-    model = SINDy(optimizer=rows, feature_library=library, differentiation_method=method)
-    with np.errstate(over="ignore", invalid="ignore"):
-        model.fit(data.x, t=data.clock, feature_names=list(data.names))
-    return rows
-
-
-def _grids(
-    rows: _Rows,
-    terms: tuple[str, ...],
-    ks: list[int],
-    alphas: list[float],
-    settings: Settings,
-    n_jobs: Any,
-    patience: Patience,
-) -> list[dict[float, Path]]:
-    first = Problem.from_data(*rows.of(0), feature_names=terms)
-
-    def search(i: int, settings: Settings) -> dict[float, Path]:
-        problem = first if i == 0 else first.with_target(rows.of(i)[1])
-        options = patience.limited(settings).as_options()
-        grid = problem.solve_grid(ks, alphas, **options)
-        patience.watch(result for path in grid.values() for result in path.results)
-        return grid
-
-    return run_jobs(search, range(rows.derivatives.shape[1]), settings, n_jobs)
-
-
-def _scores(
-    grid: dict[float, Path],
-    ks: list[int],
-    alphas: list[float],
-    terms: np.ndarray,
-    derivative: np.ndarray,
-) -> np.ndarray:
-    """(a, m) AICc of the models of a grid on rows they have not seen."""
-    scores = np.full((len(alphas), len(ks)), np.inf)
-    least = PERFECT_FIT * float(derivative @ derivative)
-    for alpha, path in grid.items():
-        for k, result in path.items():
-            residual = derivative - terms[:, result.support] @ result.coef[result.support]
-            rss = max(float(residual @ residual), least)
-            score = aicc(rss, len(derivative), int(np.count_nonzero(result.coef)))
-            scores[alphas.index(alpha), ks.index(k)] = score
-    return scores
-
-
-def aicc(rss: float, m: int, size: int) -> float:
-    """``2 K + m ln(RSS / m) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` of K = size terms, m rows."""
-    fit = m * np.log(rss / m) if rss > 0 else -np.inf
-    return float(2 * size + fit + 2 * (size + 1) * (size + 2) / max(m - size - 2, 1))
-
-
-def _choice(grid: dict[float, Path], scores: np.ndarray) -> Result:
-    """The model of least score; of ties the one with fewer terms, then the first alpha."""
-    ranked = [
-        (scores[i, j], np.count_nonzero(result.coef), i, j)
-        for i, path in enumerate(grid.values())
-        for j, result in enumerate(path.results)
-    ]
-    _, _, i, j = min(ranked)
-    return list(grid.values())[i].results[j]
-
-
-def _fit(
-    data: Trajectories,
-    library: Any,
-    method: Any,
-    terms: tuple[str, ...],
-    choices: list[Result],
-    settings: Settings,
-    n_jobs: Any,
-) -> SINDy:
-    """A plain PySINDy model of all rows with the chosen sizes and penalties."""
-    optimizer = OKRidge(
-        k=[choice.k for choice in choices],
-        alpha=[choice.alpha for choice in choices],
-        gap_tol=settings.gap_tol,
-        time_limit=settings.time_limit,
-        feature_names=list(terms),
-        n_jobs=n_jobs,
-    )
-    model = SINDy(optimizer=optimizer, feature_library=library, differentiation_method=method)
-    with warnings.catch_warnings():
-        # Given again below, for the line that called discover.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(data.x, t=data.clock, feature_names=list(data.names))
-    warn_of_open_gaps(optimizer.results_)
-    return model
-
-
-def _runners_up(
-    optimizer: OKRidge, settings: Settings, n_jobs: Any, patience: Patience
-) -> list[Result | None]:
-    def search(i: int, settings: Settings) -> Result | None:
-        options = patience.limited(replace(settings, progress=None)).as_options()
-        other = optimizer.problems_[i].runner_up(optimizer.results_[i], **options)
-        patience.watch([] if other is None else [other])
-        return other
-
-    return run_jobs(search, range(len(optimizer.results_)), settings, n_jobs)
-
-
-def _library(library: Any, degree: Any) -> Any:
-    if library is None:
-        return PolynomialLibrary(degree=require_count("degree", degree, least=1))
-    if not isinstance(library, BaseFeatureLibrary):
-        raise TypeError(
-            "library must be a PySINDy feature library such as pysindy.PolynomialLibrary(3), "
-            f"got {library!r}"
-        )
-    if isinstance(library, PDELibrary | WeakPDELibrary):
-        raise TypeError(
-            f"library={type(library).__name__} is for fields, which discover cannot split in time; "
-            "use pysindy.SINDy with optimizer=bestk.sindy.OKRidge(...)"
-        )
-    return deepcopy(library)
-
-
-def _require_rows(training: Trajectories, held_out: Trajectories, least: int) -> None:
-    for i, (first, last) in enumerate(zip(training.x, held_out.x, strict=True)):
-        if min(len(first), len(last)) < least:
-            where = f"x[{i}]" if training.are_many else "x"
-            raise ValueError(
-                f"{where} has {len(first) + len(last)} rows, {len(first)} to fit and {len(last)} "
-                f"for validation, but derivatives need {least} in each part; use longer "
-                "trajectories, another validation share, or "
-                "differentiation=pysindy.FiniteDifference(), which needs 3"
-            )
 
 
 def _simulation_times(t: Any) -> np.ndarray:
