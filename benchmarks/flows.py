@@ -35,7 +35,7 @@ from .trajectories import DEGREE, derivatives, terms
 ROWS_PER_PERIOD, PERIODS = 500, 10
 """Of the dominant period of each flow, as dysts gives it."""
 NOISES = (0.0, 0.002, 0.01)
-LARGEST_K, MOST_MODELS = 7, 1e10
+LARGEST_K, MOST_MODELS = 6, 1e9
 """Sizes up to this one, as long as there are no more models of that size."""
 ALPHAS = (1e-5, 1e-2)
 THRESHOLDS = 10 ** np.linspace(-3, 1.5, 25)

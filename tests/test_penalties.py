@@ -24,6 +24,7 @@ def eager(monkeypatch):
         return found
 
     monkeypatch.setattr(penalties, "_LEAST", 0.0)
+    monkeypatch.setattr(penalties, "_CLOSE", np.inf)
     monkeypatch.setattr(penalties, "_USELESS", 2.0)
     monkeypatch.setattr("bestk.path.shortlists", counted)
     return used
@@ -95,6 +96,16 @@ def test_shortlist_holds_all_that_is_below_its_floor(eager):
         listed = {tuple(sorted(support.tolist())) for support in shortlist.supports}
         for S in combinations(range(X.shape[1]), 3):
             assert S in listed or presolved.problem.fit(S)[1] >= shortlist.floor * (1 - 1e-12)
+
+
+def test_penalties_far_apart_do_not_share(eager, monkeypatch):
+    monkeypatch.setattr(penalties, "_CLOSE", 1.0001)
+    X, y = library(2)
+    grid = Problem.from_data(X, y).solve_grid([3], [1e-9, 1e-8, 10.0], gap_tol=0.0)
+    assert [shortlist is None for shortlist in eager] == [False, False, True]
+    for alpha, path in grid.items():
+        assert path[3].gap == 0.0
+        assert path[3].objective == pytest.approx(best_of_all(X, y, 3, alpha), rel=1e-9)
 
 
 def test_without_a_ridge_nothing_is_shared(eager):

@@ -42,12 +42,13 @@ class Prepared:
             largest = np.abs(self.moments).max()
             kernel(terms_of_pairs)(t, left, largest, self.moment, self.variance, *self.terms)
 
-    def may_gain(self, b):
-        if self.terms[3][b] < 0:
+    def may_gain(self, b, c=None):
+        c = b if c is None else c
+        if min(self.terms[3][b], self.terms[3][c]) < 0:
             return True
         with np.errstate(all="ignore"):
             return bool(
-                self.kernel(may_gain)(self.C, b, self.t, self.moment, self.variance, *self.terms)
+                self.kernel(may_gain)(self.C, b, c, self.t, self.moment, self.variance, *self.terms)
             )
 
 
@@ -122,6 +123,15 @@ def test_compiled_loops_agree_with_their_source(seed):
         np.testing.assert_allclose(mine, twin, rtol=0, atol=8 * ETA * (1 + np.nanmax(np.abs(twin))))
     agree = [compiled.may_gain(b) == plain.may_gain(b) for b in range(t + 1, len(d))]
     assert np.mean(agree) > 0.9  # they may differ where the margin decides
+
+
+def test_two_rows_at_once_are_judged_as_one_by_one():
+    for seed in range(30):
+        H, d, needed = collinear_data(seed)
+        prepared = Prepared(H, d, needed, 0)
+        for b in range(1, len(d) - 1):
+            either = prepared.may_gain(b) or prepared.may_gain(b + 1)
+            assert prepared.may_gain(b, b + 1) >= either  # a longer row may see more
 
 
 def test_features_without_variance_are_left_to_double():

@@ -218,10 +218,13 @@ def _scan_triples(H, d, needed, start, stop, C, chosen, hits, count):
         left = f4(1) - moments[t] * moments[t]
         terms_of_pairs(t, left, largest, moment, variance, beta, gamma, kappa, theta)
         n_suspects = 0
-        for b in range(t + 1, m):
-            if theta[b] < 0 or may_gain(C, b, t, moment, variance, beta, gamma, kappa, theta):
-                suspects[n_suspects] = start + b
-                n_suspects += 1
+        for b in range(t + 1, m, 2):
+            c = min(b + 1, m - 1)
+            hit = may_gain(C, b, c, t, moment, variance, beta, gamma, kappa, theta)
+            for suspect in range(b, c + 1):
+                if hit or theta[suspect] < 0:
+                    suspects[n_suspects] = start + suspect
+                    n_suspects += 1
         if n_suspects > 0:
             count = _judge(H, d, needed, start + t, suspects[:n_suspects], chosen, hits, count)
         if count < 0:

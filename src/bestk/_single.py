@@ -11,7 +11,8 @@ import numpy as np
 from numba import int32, njit, uintp
 
 f4 = np.float32
-_LANES = 32
+# Two rows of eight lanes, twice: what an AVX2 loop takes in one step.
+_LANES = 16
 _ETA = f4(2.0**-24)
 # Smaller variances and remaining gains, and larger margins, are left to double precision.
 _FLAT, _USELESS = f4(1e-3), f4(0.1)
@@ -86,15 +87,23 @@ def terms_of_pairs(first, left, largest, moment, variance, beta, gamma, kappa, t
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def may_gain(C, b, t, moment, variance, beta, gamma, kappa, theta):
-    """May some pair (a, b), t < a < b, gain enough? Some a beyond these are looked at, too."""
-    b, t, first = uintp(b), uintp(t), uintp(t // _LANES * _LANES)
+def may_gain(C, b, c, t, moment, variance, beta, gamma, kappa, theta):
+    """May some pair (a, b) or (a, c), t < a < b <= c, gain enough? Some more a are looked at, too.
+
+    Two rows at once: they share what is loaded for each a.
+    """
+    b, c, t, first = uintp(b), uintp(c), uintp(t), uintp(t // _LANES * _LANES)
     x_b, moment_b, variance_b = C[t, b], moment[b], variance[b]
-    hits = int32(0)
-    for step in range((b // uintp(_LANES) + uintp(1)) * uintp(_LANES) - first):
+    x_c, moment_c, variance_c = C[t, c], moment[c], variance[c]
+    hits_b, hits_c = int32(0), int32(0)  # 32 bits: as wide as the lanes of the loop
+    for step in range((c // uintp(_LANES) + uintp(1)) * uintp(_LANES) - first):
         a = first + uintp(step)
         g = C[b, a] - x_b * C[t, a]
         u = moment_b - beta[a] * g
         gain = kappa[a] * u * u + (gamma[a] * g * g + theta[a])
-        hits = int32(hits + (gain > variance_b))  # 32 bits: as wide as the lanes of the loop
-    return hits > 0
+        hits_b = int32(hits_b + (gain > variance_b))
+        g = C[c, a] - x_c * C[t, a]
+        u = moment_c - beta[a] * g
+        gain = kappa[a] * u * u + (gamma[a] * g * g + theta[a])
+        hits_c = int32(hits_c + (gain > variance_c))
+    return hits_b + hits_c > 0

@@ -7,6 +7,7 @@ of collinear monomials, most of that work is done once.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
@@ -29,6 +30,8 @@ from bestk.threads import Workers
 _LEAST, _MOST = 0.2, 600.0
 # Hits shared by all penalties; each penalty judges them by its own value before they are fitted.
 _MOST_HITS = 300_000
+# Penalties share an enumeration if their objectives differ by no more than this factor.
+_CLOSE = 1.05
 # Bounds are useless if the root proves less than this share of the best objective known.
 _USELESS = 0.02
 
@@ -43,27 +46,45 @@ def shortlists(
     known = [_first_model(*each, k, settings) for each in zip(problems, starts, strict=True)]
     if known[0].lower_bound > _USELESS * known[0].objective:
         return nothing
-    reach = max(result.objective for result in known)
-    core = _core(problems[0], known, reach)
-    if len(core) == 0:
-        return nothing
     started = perf_counter()
 
     def stop() -> bool:
         limit = settings.time_limit
         return limit is not None and perf_counter() - started >= limit * len(problems)
 
+    found = nothing
     with Workers(settings.n_threads) as workers:
-        try:
-            shared = _without_some_of(problems[0], core, k, reach, workers, stop)
-            if shared is None:
-                return nothing
-            return [
-                _with_all_of(problem, core, k, result.objective, shared, workers, stop)
-                for problem, result in zip(problems, known, strict=True)
-            ]
-        except LimitReached:
-            return nothing
+        for group in _groups(known):
+            try:
+                found[group] = _share(problems[group], known[group], k, workers, stop)
+            except LimitReached:
+                break
+    return found
+
+
+def _groups(known: list[Result]) -> list[slice]:
+    """Penalties whose models are so close that few supports lie below the worst of them."""
+    edges = [0]
+    for i, result in enumerate(known):
+        if result.objective > _CLOSE * known[edges[-1]].objective:
+            edges.append(i)
+    return [slice(*edge) for edge in pairwise([*edges, len(known)])]
+
+
+def _share(problems, known, k, workers, stop) -> list[Shortlist | None]:
+    """One enumeration for a group of penalties."""
+    nothing: list[Shortlist | None] = [None] * len(problems)
+    reach = max(result.objective for result in known)
+    core = _core(problems[0], known, reach)
+    if len(problems) < 2 or len(core) == 0:
+        return nothing
+    shared = _without_some_of(problems[0], core, k, reach, workers, stop)
+    if shared is None:
+        return nothing
+    return [
+        _with_all_of(problem, core, k, result.objective, shared, workers, stop)
+        for problem, result in zip(problems, known, strict=True)
+    ]
 
 
 def _may_share(problems: Sequence[Presolved], k: int, settings: Settings) -> bool:
