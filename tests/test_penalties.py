@@ -99,7 +99,7 @@ def test_shortlist_holds_all_that_is_below_its_floor(eager):
 
 
 def test_penalties_far_apart_do_not_share(eager, monkeypatch):
-    monkeypatch.setattr(penalties, "_CLOSE", 1.0001)
+    monkeypatch.setattr(penalties, "_CLOSE", 1.05)
     X, y = library(2)
     grid = Problem.from_data(X, y).solve_grid([3], [1e-9, 1e-8, 10.0], gap_tol=0.0)
     assert [shortlist is None for shortlist in eager] == [False, False, True]
