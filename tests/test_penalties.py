@@ -118,6 +118,7 @@ def test_one_penalty_or_no_enumeration_is_not_shared(eager):
     problem.solve_grid([3], [1.0])
     problem.solve_grid([3], ALPHAS, advanced=Advanced(enumeration=False))
     problem.solve_grid([3], ALPHAS, time_limit=0.0)
+    problem.solve_grid([3], ALPHAS, node_limit=0)
     assert set(eager) == {None}
 
 

@@ -98,7 +98,8 @@ def _may_share(problems: Sequence[Presolved], k: int, settings: Settings) -> boo
     n_inside, size = len(first.inside), first.size(k)
     most = _MOST if settings.time_limit is None else settings.time_limit * len(problems)
     cost = closing_cost(first.form.p - n_inside, n_inside, size - n_inside)
-    return settings.advanced.enumeration and size > n_inside and _LEAST <= cost <= most
+    allowed = settings.advanced.enumeration and settings.node_limit is None
+    return allowed and size > n_inside and _LEAST <= cost <= most
 
 
 def _first_model(presolved: Presolved, starts: list[np.ndarray], k: int, settings: Settings):
