@@ -52,7 +52,8 @@ def discover(
     Parameters
     ----------
     x : (n, d) array or data frame, or a list of them
-        States, one trajectory or several. Columns of data frames name the states.
+        States, one trajectory or several. Columns of data frames name the states. Where something
+        is conserved, it takes several to tell a term from its product with what is constant.
     t : (n,) array or float, or a list of them
         Times of the rows, or the step between them.
     degree : int
