@@ -332,7 +332,7 @@ def test_discover_is_discover(trajectory):
         assert ours["runner_up"]["support"] == other.names
         assert ours["runner_up"]["objective"] == pytest.approx(other.objective, rel=1e-8)
         assert ours["runner_up"]["margin"] == pytest.approx(found.margins[i], rel=1e-6)
-    np.testing.assert_allclose([row["aicc"] for row in document["table"]], found.scores.ravel())
+    np.testing.assert_allclose([row["score"] for row in document["table"]], found.scores.ravel())
     assert [row["k"] for row in document["table"]] == [1, 2, 3] * 6
     assert document["n_terms"] == 10
     assert document["n_trajectories"] == 1

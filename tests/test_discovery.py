@@ -21,7 +21,7 @@ from bestk.datasets import EQUATIONS, simulate
 from bestk.sindy import OKRidge, discover
 from bestk.sindy.differentiation import SavitzkyGolayDifference, is_clean, slopes
 from bestk.sindy.discovery import equation, margin, next_best
-from bestk.sindy.search import aicc
+from bestk.sindy.search import score_of
 from bestk.sindy.simulation import integrate
 
 STEP = 0.002
@@ -359,8 +359,22 @@ def test_a_tolerance_is_part_of_what_is_proven(found):
 
 
 def test_aicc_of_few_rows():
-    assert aicc(rss=4.0, m=4, size=3) == pytest.approx(6 + 0 + 2 * 4 * 5)
-    assert aicc(rss=0.0, m=4, size=1) == -np.inf
+    assert score_of("aicc", rss=4.0, m=4, size=3, p=9) == pytest.approx(6 + 0 + 2 * 4 * 5)
+    assert score_of("aicc", rss=0.0, m=4, size=1, p=9) == -np.inf
+
+
+def test_other_criteria_ask_for_more_evidence(states):
+    assert score_of("bic", rss=20.0, m=20, size=3, p=9) == pytest.approx(3 * np.log(20))
+    ebic = 3 * np.log(20) + 2 * np.log(84)
+    assert score_of("ebic", rss=20.0, m=20, size=3, p=9) == pytest.approx(ebic)
+    sizes = {}
+    for criterion in ("aicc", "bic", "ebic"):
+        found = discover(states[:700], 0.002, degree=3, alphas=[1e-5], criterion=criterion)
+        assert found.criterion == criterion
+        sizes[criterion] = [len(result.support) for result in found.results]
+    assert sizes["ebic"] <= sizes["bic"] <= sizes["aicc"]
+    with pytest.raises(ValueError, match="criterion"):
+        discover(states, 0.002, criterion="aic")
 
 
 def test_the_demo_finds_the_lorenz_equations(tmp_path, monkeypatch, capsys):

@@ -280,6 +280,7 @@ def test_at_most_twelve_states_are_drawn(found):
         equations=["a' = 0"] * 16,
         remarks=["proven"] * 16,
         results=found.results[:1] * 16,
+        criterion=found.criterion,
         scores=found.scores[[0] * 16],
         ks=found.ks,
         horizons=[1.0],

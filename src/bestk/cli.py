@@ -111,6 +111,8 @@ Upper = Annotated[
 ]
 Nonnegative = Annotated[bool, _option("--nonnegative", panel=_MODEL, help="Same as --lower 0.")]
 
+Choice = Annotated[Criterion, _option("--criterion", panel=_MODEL, help="What chooses k.")]
+
 GapTol = Annotated[
     float,
     _option("--gap-tol", panel=_RUN, metavar="NUMBER", min=0.0, help="Relative gap to prove."),
@@ -237,9 +239,7 @@ def path(
     ks: Ks = None,
     weight: Weight = None,
     drop: Drop = None,
-    criterion: Annotated[
-        Criterion, _option("--criterion", panel=_MODEL, help="What chooses k.")
-    ] = Criterion.aicc,
+    criterion: Choice = Criterion.aicc,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,
@@ -388,6 +388,7 @@ def discover(
             show_default="1/3",
         ),
     ] = 1 / 3,
+    criterion: Choice = Criterion.aicc,
     gap_tol: GapTol = 0.0,
     time_limit: TimeLimit = 30.0,
     as_json: Json = False,
@@ -421,6 +422,7 @@ def discover(
             ks=sizes,
             alphas=penalties,
             validation=validation,
+            criterion=criterion.value,
             gap_tol=gap_tol,
             time_limit=time_limit,
             progress=progress,

@@ -30,8 +30,8 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     equations : a list with, for each state, its name "state", the text "equation", the keys of a
         model, and "runner_up": null or {"support", "objective", "lower_bound", "margin", "proven"}
     states, n_terms, n_trajectories : names and sizes
-    validation : share of the rows that chose k and alpha
-    table : a list of {"state", "alpha", "k", "aicc"}, scores on these rows
+    validation, criterion : share of the rows that chose k and alpha, and by what
+    table : a list of {"state", "alpha", "k", "score"}, its values on these rows
     share_proven : share of the fits behind the table that are proven
     horizon : list of times for which the simulation follows each trajectory
     proven, version
@@ -165,7 +165,7 @@ def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
         names = {"state": found.states[i], "equation": found.equations[i]}
         equations.append(names | model | {"runner_up": runner_up})
     table = [
-        {"state": state, "alpha": alpha, "k": k, "aicc": score}
+        {"state": state, "alpha": alpha, "k": k, "score": score}
         for state, rows in zip(found.states, found.scores, strict=True)
         for alpha, row in zip(found.alphas, rows, strict=True)
         for k, score in zip(found.ks, row, strict=True)
@@ -176,6 +176,7 @@ def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
         "n_terms": len(found.terms),
         "n_trajectories": len(found.trajectories.x),
         "validation": validation,
+        "criterion": found.criterion,
         "table": table,
         "share_proven": found.share_proven,
         "horizon": found.horizons,

@@ -252,7 +252,7 @@ def discovery(found: Any, path: Any = None, *, figure: Any = None, trajectory: i
         scores(found, i, right)
         left.set_title(found.equations[i], loc="left", parse_math=False, fontsize="medium")
         left.set_title(found.remarks[i], loc="right", fontsize="small", color=GREY)
-        right.set_title("AICc above the best" if i == 0 else "", fontsize="medium")
+        right.set_title(_above(found) if i == 0 else "", fontsize="medium")
         right.set_ylabel("")
         for ax in (left, right):
             ax.set_xlabel("" if i < len(shown) - 1 else ax.get_xlabel())
@@ -325,9 +325,13 @@ def scores(found: Any, state: int = 0, ax: Any = None) -> Any:
         ax.set_ylim(bottom=-2.0)
     ax.set_title(f"k = {result.k}, alpha = {result.alpha:.3g}")
     ax.set_xlabel("largest number of terms k")
-    ax.set_ylabel("AICc above the best")
+    ax.set_ylabel(_above(found))
     _integer_ticks(ax)
     return ax
+
+
+def _above(found):
+    return f"{CRITERION_NAMES[found.criterion]} above the best"
 
 
 def percent(share: float) -> str:

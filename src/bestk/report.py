@@ -189,7 +189,10 @@ def discovery_page(found: Any, *, title: str | None = None) -> str:
         _section("Proof", _proofs(found)),
         _section("Simulation", _facts(_motions(found))),
         _section("Pictures", _pictures(pictures)),
-        _section("AICc on held-out rows, best of all alphas", _best_scores(found)),
+        _section(
+            f"{plots.CRITERION_NAMES[found.criterion]} on held-out rows, best of all alphas",
+            _best_scores(found),
+        ),
         _section("Settings", _settings(found.results[0])),
     )
 

@@ -32,8 +32,10 @@ class Discovery:
         Names of the states and of the candidate terms.
     ks, alphas : (m,) and (a,) arrays
         The grid, ascending.
+    criterion : str
+        What chose k and alpha.
     scores : (d, a, m) array
-        AICc on the rows that were held out; inf where an interruption came first.
+        Its values on the rows that were held out; inf where an interruption came first.
     grids : list of {alpha: Path}
         The models of the grid, fitted to the first part of each trajectory.
     x, t : arrays, or lists of them
@@ -47,6 +49,7 @@ class Discovery:
     terms: tuple[str, ...] = field(repr=False)
     ks: np.ndarray
     alphas: np.ndarray
+    criterion: str
     scores: np.ndarray = field(repr=False)
     grids: list[dict[float, Path]] = field(repr=False)
     x: Any = field(repr=False)

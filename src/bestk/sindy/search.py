@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pysindy.feature_library.base import BaseFeatureLibrary
 from pysindy.optimizers import BaseOptimizer
 from sklearn.exceptions import ConvergenceWarning
 
+from bestk.criteria import CRITERIA
 from bestk.estimators import warn_of_open_gaps
 from bestk.jobs import run_jobs
 from bestk.path import Path, as_sizes
@@ -23,7 +25,7 @@ from bestk.sindy.discovery import Discovery
 from bestk.sindy.optimizer import OKRidge
 from bestk.sindy.patience import Patience
 from bestk.sindy.trajectories import Trajectories
-from bestk.validation import as_penalties, require_count, require_number
+from bestk.validation import as_penalties, require_choice, require_count, require_number
 
 
 def discover(
@@ -37,6 +39,7 @@ def discover(
     ks: Iterable[int] = range(1, 6),
     alphas: Iterable[float] = (1e-5, 1e-3, 1e-2, 0.05, 0.2),
     validation: float = 1 / 3,
+    criterion: str = "aicc",
     gap_tol: float = 0.0,
     time_limit: float | None = 30.0,
     n_jobs: int | None = None,
@@ -46,8 +49,8 @@ def discover(
 
     For every equation the best models of all sizes and ridge penalties are found on the first part
     of each trajectory. The rest of it chooses among them, by least
-    ``AICc = 2 K + m ln(RSS / m) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` with K terms on m rows.
-    The chosen size and penalty are then solved again on all rows.
+    ``AICc = 2 K + m ln(RSS / m) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` with K terms on m rows,
+    or by another criterion. The chosen size and penalty are then solved again on all rows.
 
     Parameters
     ----------
@@ -70,6 +73,10 @@ def discover(
         Largest numbers of terms in an equation, and ridge penalties, to choose from.
     validation : float
         Share of each trajectory, at its end, that chooses k and alpha.
+    criterion : {"aicc", "bic", "ebic"}
+        What is least for the chosen model. Rows close in time are not independent, which AICc takes
+        them to be: if it takes too many terms, BIC and EBIC (with p candidates,
+        ``K ln m + m ln(RSS / m) + 2 ln C(p, K)``) ask for more evidence.
     gap_tol, time_limit : float, float or None
         As in :func:`bestk.solve`; the limit is for each single search.
     n_jobs : int or None
@@ -104,6 +111,7 @@ def discover(
     _require_rows(training, held_out, least_rows(differentiation))
     library = _library(library, degree)
     method = deepcopy(method_for(differentiation, data))
+    require_choice("criterion", criterion, CRITERIA)
     settings = settings_of({"gap_tol": gap_tol, "time_limit": time_limit, "progress": progress})
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
 
@@ -113,7 +121,7 @@ def discover(
     patience = Patience()
     grids = _grids(rows, terms, sizes, penalties, settings, n_jobs, patience)
     scores = np.array(
-        [_scores(grid, sizes, penalties, *unseen.of(i)) for i, grid in enumerate(grids)]
+        [_scores(grid, sizes, penalties, criterion, *unseen.of(i)) for i, grid in enumerate(grids)]
     )
     choices = [_choice(grid, score) for grid, score in zip(grids, scores, strict=True)]
     model = _fit(data, library, method, terms, choices, patience.limited(settings), n_jobs)
@@ -127,6 +135,7 @@ def discover(
         terms=terms,
         ks=np.array(sizes),
         alphas=np.array(penalties),
+        criterion=criterion,
         scores=scores,
         grids=grids,
         x=data.in_shape(data.x),
@@ -190,25 +199,30 @@ def _scores(
     grid: dict[float, Path],
     ks: list[int],
     alphas: list[float],
+    criterion: str,
     terms: np.ndarray,
     derivative: np.ndarray,
 ) -> np.ndarray:
-    """(a, m) AICc of the models of a grid on rows they have not seen."""
+    """(a, m) scores of the models of a grid on rows they have not seen."""
     scores = np.full((len(alphas), len(ks)), np.inf)
     least = PERFECT_FIT * float(derivative @ derivative)
     for alpha, path in grid.items():
         for k, result in path.items():
             residual = derivative - terms[:, result.support] @ result.coef[result.support]
             rss = max(float(residual @ residual), least)
-            score = aicc(rss, len(derivative), int(np.count_nonzero(result.coef)))
+            size = int(np.count_nonzero(result.coef))
+            score = score_of(criterion, rss, len(derivative), size, terms.shape[1])
             scores[alphas.index(alpha), ks.index(k)] = score
     return scores
 
 
-def aicc(rss: float, m: int, size: int) -> float:
-    """``2 K + m ln(RSS / m) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` of K = size terms, m rows."""
+def score_of(criterion: str, rss: float, m: int, size: int, p: int) -> float:
+    """AICc, BIC or EBIC of a model with some of p terms on m rows it has not seen."""
     fit = m * np.log(rss / m) if rss > 0 else -np.inf
-    return float(2 * size + fit + 2 * (size + 1) * (size + 2) / max(m - size - 2, 1))
+    if criterion == "aicc":
+        return float(2 * size + fit + 2 * (size + 1) * (size + 2) / max(m - size - 2, 1))
+    choices = 2 * np.log(comb(p, size)) if criterion == "ebic" else 0.0
+    return float(size * np.log(m) + fit + choices)
 
 
 def _choice(grid: dict[float, Path], scores: np.ndarray) -> Result:
