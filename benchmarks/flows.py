@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from math import comb
+from math import comb, log
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ THRESHOLDS = 10 ** np.linspace(-3, 1.5, 25)
 SOLVE_LIMIT = 2.0
 # The built-in licence of Gurobi ends at 200 variables, and each term takes two.
 LICENSED_TERMS = 100
+PEERS = ["STLSQ", "SSR", "MIOSR"]
 QUICK = ("Lorenz", "Rossler", "SprottK", "HyperXu")
 
 
@@ -157,6 +158,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--systems", nargs="+", metavar="NAME", help="default: all that qualify")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=PEERS)
     parser.add_argument("--quick", action="store_true", help="four systems, one level of noise")
     parser.add_argument("--report", action="store_true", help="measure nothing, write the pages")
     parser.add_argument("--jobs", type=int, default=2, help="systems at once, each on one thread")
@@ -165,11 +167,12 @@ def main() -> None:
     path = folder / "flows.csv"
     if not arguments.report:
         names = arguments.systems or (QUICK if arguments.quick else None)
-        study(names, NOISES[1:2] if arguments.quick else NOISES, arguments.jobs, path)
+        noises = NOISES[1:2] if arguments.quick else NOISES
+        study(names, noises, arguments.peers, arguments.jobs, path)
     flows_report.write(path)
 
 
-def study(names, noises: tuple[float, ...], jobs: int, path: Path) -> None:
+def study(names, noises: tuple[float, ...], peers: list[str], jobs: int, path: Path) -> None:
     """Measure the systems that the file does not hold yet, those with the fewest terms first."""
     known = {row["system"] for row in flows_report.read(path)} if path.exists() else set()
     flows = sorted(load(names), key=lambda flow: flow.coef.size)
@@ -180,7 +183,7 @@ def study(names, noises: tuple[float, ...], jobs: int, path: Path) -> None:
     note(path, machine.describe(1)[:3] + [f"{jobs} systems at once, each on one thread"])
     with parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
         done = Parallel(return_as="generator_unordered")(
-            delayed(measure)(flow, noises) for flow in missing
+            delayed(measure)(flow, noises, peers) for flow in missing
         )
         for i, rows in enumerate(done, start=1):
             append(path, rows)
@@ -215,7 +218,7 @@ def load(names=None) -> list[Flow]:
         ]
 
 
-def measure(flow: Flow, noises: tuple[float, ...]) -> list[Row]:
+def measure(flow: Flow, noises: tuple[float, ...], peers: list[str]) -> list[Row]:
     """All methods on all levels of noise."""
     tiny = make_synthetic(200, 40, k=5)
     bestk.solve(tiny.X, tiny.y, k=5, gap_tol=0.0, n_threads=1)  # compiles, unless done before
@@ -225,7 +228,7 @@ def measure(flow: Flow, noises: tuple[float, ...]) -> list[Row]:
         problems = _problems(split)
         rows += judge(flow, noise, "bestk", split, _bestk(problems), problems)
     try:
-        for (i, method), candidates in _peers(flow, splits):
+        for (i, method), candidates in _peers(flow, splits, peers):
             rows += judge(flow, noises[i], method, splits[i], candidates)
     except PeerFailed as failure:
         rows.append(replace(rows[0], method="PySINDy", recovered=False, remark=str(failure)))
@@ -245,17 +248,25 @@ def _bestk(problems: list[Problem]) -> Candidates:
     seconds = time.perf_counter() - start
     by_equation = [[r for path in grid.values() for r in path.results] for grid in grids]
     results = [list(equations) for equations in zip(*by_equation, strict=True)]
-    return Candidates(
-        np.array([equations[0].alpha for equations in results]),
-        np.array([[result.coef for result in equations] for equations in results]),
-        seconds,
-        results,
+    coef = np.array(
+        [[_refitted(*pair) for pair in zip(problems, row, strict=True)] for row in results]
     )
+    return Candidates(np.array([row[0].alpha for row in results]), coef, seconds, results)
 
 
-def _peers(flow: Flow, splits: list[Split]) -> Iterator[tuple[tuple[int, str], Candidates]]:
+def _refitted(problem: Problem, result: Result) -> np.ndarray:
+    """Coefficients without the penalty, as all optimizers of PySINDy give them by default."""
+    coef = np.zeros(problem.n_features)
+    coef[result.support] = problem.fit(result.support)[0]
+    return coef
+
+
+def _peers(
+    flow: Flow, splits: list[Split], wanted: list[str]
+) -> Iterator[tuple[tuple[int, str], Candidates]]:
     """((run, method), candidates) of PySINDy's optimizers."""
-    methods = ["STLSQ", "SSR"] + ["MIOSR"] * (flow.coef.shape[1] <= LICENSED_TERMS)
+    licensed = flow.coef.shape[1] <= LICENSED_TERMS
+    methods = [method for method in wanted if licensed or method != "MIOSR"]
     with tempfile.TemporaryDirectory(prefix="bestk-bench-") as folder:
         data, answer = Path(folder) / "data.npz", Path(folder) / "answer.json"
         np.savez(
@@ -287,11 +298,11 @@ def judge(
     candidates: Candidates,
     problems: list[Problem] | None = None,
 ) -> Iterator[Row]:
-    """Choose a model of each equation by AICc on the validation rows; compare with the truth."""
+    """Choose a model of each equation by EBIC on the validation rows; compare with the truth."""
     names = flow.term_names
     for i, truth in enumerate(flow.coef):
         coefs = candidates.coef[:, i]
-        best = int(np.argmin(_aicc(coefs, split.X_valid, split.Y_valid[:, i])))
+        best = int(np.argmin(_ebic(coefs, split.X_valid, split.Y_valid[:, i])))
         coef, alpha = coefs[best], float(candidates.alpha[best])
         same = ((coefs != 0) == (truth != 0)).all(axis=1)
         residual = split.Y[:, i] - split.X @ coef
@@ -340,13 +351,13 @@ def _proofs(problem: Problem, results: list[Result], best: int, names: np.ndarra
     return columns
 
 
-def _aicc(coefs: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """2 K + m ln(RSS / m) + 2 (K + 1)(K + 2) / max(m - K - 2, 1), of models (n, p) on m rows."""
+def _ebic(coefs: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """K ln m + m ln(RSS / m) + 2 ln C(p, K), of models (n, p) on m rows."""
     m, K = len(y), np.count_nonzero(coefs, axis=1)
     # A fit that is perfect to six digits is as good as any other.
     rss = np.maximum(np.sum((y - coefs @ X.T) ** 2, axis=1), PERFECT_FIT * (y @ y))
-    fit = m * np.log(rss / m)
-    return 2 * K + fit + 2 * (K + 1) * (K + 2) / np.maximum(m - K - 2, 1)
+    choices = np.array([log(comb(coefs.shape[1], k)) for k in K.tolist()])
+    return K * log(m) + m * np.log(rss / m) + 2 * choices
 
 
 def _terms(coef: np.ndarray, names: np.ndarray) -> str:
