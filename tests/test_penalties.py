@@ -1,5 +1,6 @@
 """One enumeration for several penalties gives what separate searches give."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -142,6 +143,19 @@ def test_interrupted_enumeration_keeps_the_first_model(eager, monkeypatch):
     assert result.status is Status.INTERRUPTED
     assert len(result.support) == 3
     assert result.lower_bound <= best_of_all(X, y, 3, ALPHAS[0]) <= result.objective
+
+
+def test_interrupt_of_a_first_model_is_not_lost(eager, monkeypatch):
+    """The search of a first model ends quietly on Ctrl-C; the enumeration must not begin."""
+    first_model = penalties._first_model
+
+    def interrupted(*args):
+        return replace(first_model(*args), status=Status.INTERRUPTED)
+
+    monkeypatch.setattr(penalties, "_first_model", interrupted)
+    monkeypatch.setattr(penalties, "hits", None)  # would fail
+    grid = Problem.from_data(*library(2)).solve_grid([3, 4], ALPHAS, gap_tol=0.0)
+    assert [path.results[-1].status for path in grid.values()] == [Status.INTERRUPTED]
 
 
 def test_enumeration_that_takes_too_long_is_left_to_the_tree(eager, monkeypatch):

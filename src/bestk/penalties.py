@@ -22,7 +22,7 @@ from bestk.closure import (
     may_beat,
 )
 from bestk.presolve import Presolved
-from bestk.result import Result
+from bestk.result import Result, Status
 from bestk.settings import Settings
 from bestk.threads import Workers
 
@@ -44,6 +44,8 @@ def shortlists(
     if not _may_share(problems, k, settings):
         return nothing
     known = [_first_model(*each, k, settings) for each in zip(problems, starts, strict=True)]
+    if any(result.status is Status.INTERRUPTED for result in known):
+        raise KeyboardInterrupt  # a search keeps it to itself
     if known[0].lower_bound > _USELESS * known[0].objective:
         return nothing
     started = perf_counter()
