@@ -101,7 +101,7 @@ class Enumeration(NamedTuple):
     def screened(self, supports: list[np.ndarray]) -> list[np.ndarray] | None:
         """The supports that a look at the data, instead of their products, does not rule out."""
         # The factor of the data costs as much as this many fits.
-        few = max(_FEW, (self.form.p // max(1, *map(len, supports), 1)) ** 2)
+        few = max(_FEW, (self.form.p // max([1, *map(len, supports)])) ** 2)
         if len(supports) <= few or self.form.triangle is None:
             return supports if len(supports) <= _WORTH_FITTING else None
         R, z = self.form.triangle

@@ -70,7 +70,8 @@ def discover(
     names : list of str or None
         Names of the states; those of the data frame, or x0, x1, ..., by default.
     ks, alphas : iterables of int and of float
-        Largest numbers of terms in an equation, and ridge penalties, to choose from.
+        Largest numbers of terms in an equation, and ridge penalties, to choose from. Penalties
+        depend on units: rescale states that are tiny (1e-6, say), or include 0.
     validation : float
         Share of each trajectory, at its end, that chooses k and alpha.
     criterion : {"aicc", "bic", "ebic"}
