@@ -2,10 +2,11 @@
 PYTHON ?= python3
 WORKERS ?= 2
 SUITE ?= core everyday
+SECONDS ?= 600
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs clean
+.PHONY: help demo test fuzz lint bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,6 +16,9 @@ demo: .venv/.installed  ## find and prove the Lorenz equations in noisy data; dr
 
 test: lint  ## lint, types, then all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+fuzz: .venv/.installed  ## random problems against brute force and the verifier, for SECONDS
+	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --workers $(WORKERS) $(ARGS)
 
 lint: .venv/.installed  ## ruff (rules and format) and mypy
 	$(BIN)/ruff check .

@@ -1,185 +1,24 @@
-"""The recorded tree: enough, without the solver, to check that nothing was overlooked."""
+"""The proofs that searches record: every one of them verifies, and survives a file."""
 
-from dataclasses import replace
-from itertools import combinations
+import dataclasses
 
 import numpy as np
 import pytest
-from instances import Instance, make, standard_form
+from instances import REGIMES, Instance, make, make_medium
 
-from bestk import Advanced, Problem, Status, tree
-from bestk.certificate import Reason, Recorder
-from bestk.scaling import StandardForm
+import bestk
+from bestk import Advanced, Certificate, Problem, Status, penalties, tree
 
-SLACK = 1e-9
-
-
-def nodes_of(certificate):
-    """(IN, OUT) of every record before its own fixings, as sets of problem features.
-
-    Records without a parent are the root, rebuilt on fewer features after each but the last: the
-    fixings of the earlier ones hold for all that follows.
-    """
-    root = set(certificate.include.tolist()), set(certificate.exclude.tolist())
-    states = []
-    for record in certificate.records:
-        if record.parent < 0:
-            inside, outside = (set(s) for s in root)
-        else:
-            parent = certificate.records[record.parent]
-            inside, outside = (set(s) for s in states[record.parent])
-            inside |= set(parent.fixed_in.tolist())
-            outside |= set(parent.fixed_out.tolist())
-            (inside if record.inside else outside).add(record.feature)
-        states.append((inside, outside))
-        if record.parent < 0:
-            root = inside | set(record.fixed_in.tolist()), outside | set(record.fixed_out.tolist())
-    return states
-
-
-def bound_of(problem, certificate, record, inside, outside):
-    """h(g) by the formula (theory eq. 3), phi per feature, phi of the free ones ranked, and r."""
-    features, t, _, _ = certificate.splits[record.split]
-    form = StandardForm.of(problem, features)
-    index, values = record.dual
-    g = np.zeros(form.p)
-    g[np.searchsorted(features, index)] = values
-    u = form.c - form.A @ g + t * g
-    with np.errstate(divide="ignore", invalid="ignore"):
-        v = np.clip(np.where(t > 0, u / t, np.sign(u) * np.inf), form.lo, form.hi)
-        phi = np.where(u == 0.0, 0.0, v * (2 * u - t * v))
-    phi[np.isnan(phi)] = np.inf
-    phi = dict(zip(features.tolist(), phi.tolist(), strict=True))
-    r = certificate.k - len(inside)
-    free = sorted((phi[j] for j in phi if j not in inside | outside), reverse=True)
-    value = 1.0 - g @ (form.c - u) - sum(phi.get(j, 0.0) for j in inside) - sum(free[:r])
-    return value, phi, free, r
-
-
-def has_blocks(certificate, record):
-    return len(certificate.splits[record.split].clusters) > 0
-
-
-def check_block_record(problem, certificate, record, inside, outside):
-    """The bound of a block split (theory eq. 14), and its fixings, by trying every support."""
-    features, t, clusters, matrices = certificate.splits[record.split]
-    form = StandardForm.of(problem, features)
-    T = np.diag(t)
-    for cluster, matrix in zip(clusters, matrices, strict=True):
-        T[np.ix_(cluster, cluster)] = matrix
-    Q = form.A - T
-    assert np.linalg.eigvalsh(Q)[0] >= -SLACK
-    index, dual = record.dual
-    g = np.zeros(form.p)
-    g[np.searchsorted(features, index)] = dual
-    u = form.c - Q @ g
-    inside = set(np.searchsorted(features, sorted(inside)).tolist())
-    allowed = [j for j in range(form.p) if features[j] not in outside]
-    values = {}
-    for size in range(len(inside), min(certificate.k, len(allowed)) + 1):
-        for support in combinations(allowed, size):
-            if inside <= set(support):
-                S = list(support)
-                gain = u[S] @ np.linalg.solve(T[np.ix_(S, S)], u[S])
-                values[support] = 1.0 - g @ Q @ g - gain
-    if not values:
-        return
-    assert record.bound <= min(values.values()) + SLACK
-    for j in np.searchsorted(features, record.fixed_out):
-        lowest = min((v for support, v in values.items() if j in support), default=np.inf)
-        assert lowest >= record.cutoff - SLACK
-
-
-def check_records(problem, certificate):
-    """Every bound and every fixing follows from the recorded dual vector."""
-    states = nodes_of(certificate)
-    for number, (record, (inside, outside)) in enumerate(
-        zip(certificate.records, states, strict=True)
-    ):
-        assert record.parent < number
-        if has_blocks(certificate, record):
-            check_block_record(problem, certificate, record, inside, outside)
-            continue
-        value, phi, free, r = bound_of(problem, certificate, record, inside, outside)
-        assert record.bound <= value + SLACK
-        if np.isfinite(value) and np.isfinite(record.bound):
-            assert record.bound == pytest.approx(value, abs=1e-6 * (1 + abs(value)))
-        assert not set(record.fixed_in.tolist()) & (inside | outside)
-        assert not set(record.fixed_out.tolist()) & (inside | outside)
-        for j in record.fixed_out.tolist():
-            assert value + free[r - 1] - phi[j] >= record.cutoff - SLACK
-        for j in record.fixed_in.tolist():
-            following = free[r] if r < len(free) else 0.0
-            assert value + phi[j] - following >= record.cutoff - SLACK
-
-
-def check_cover(problem, certificate, result, loss):
-    """Each support of size k ends in a leaf, or against a fixing, that shows it is no better."""
-    yy, proven = problem.yy, result.lower_bound / problem.yy
-    children = {}
-    for number, record in enumerate(certificate.records):
-        children.setdefault(record.parent, []).append(number)
-    roots = children.pop(-1, [])
-    allowed = [j for j in range(problem.n_features) if j not in certificate.exclude]
-    size = min(certificate.k, len(allowed))
-    for support in combinations(allowed, size):
-        if not set(certificate.include.tolist()) <= set(support):
-            continue
-        claim = _claim(certificate, roots, children, set(support))
-        if claim is None:  # enumerated: compared with the incumbent on the data
-            assert loss(support) >= result.objective * (1 - 1e-9) - SLACK * yy
-        else:
-            assert claim >= proven - SLACK
-            assert loss(support) / yy >= claim - SLACK
-
-
-def _claim(certificate, roots, children, support):
-    """What the tree proves about a support: a number, or None for 'enumerated'."""
-    records, reasons = certificate.records, certificate.reasons
-    if not roots or reasons.get(-1) is Reason.ENUMERATED:
-        contradicted = [records[i].cutoff for i in roots if _is_fixed_away(records[i], support)]
-        assert reasons.get(-1) is Reason.ENUMERATED
-        return contradicted[0] if contradicted else None
-    best = -np.inf
-    # The tree hangs on the last root with a diagonal; what other roots say holds for all of it.
-    trees = [i for i in roots if not has_blocks(certificate, records[i])]
-    closed_before_it = reasons.get(-1) is Reason.BOUND
-    for number in roots if closed_before_it else [i for i in roots if i != trees[-1]]:
-        best = max(best, records[number].bound)
-        if _is_fixed_away(records[number], support):
-            return records[number].cutoff
-    if closed_before_it:
-        return best
-    number = trees[-1]
-    while True:
-        record = records[number]
-        best = max(best, record.bound)
-        reason = reasons.get(number, Reason.BOUND)  # still open at the end: its bound holds
-        if reason is Reason.BOUND:
-            # Fixings of a leaf closed by its bound are not needed.
-            return best if best > -np.inf and not _overfull(certificate, number) else record.cutoff
-        if _is_fixed_away(record, support):
-            return record.cutoff
-        if reason is Reason.ENUMERATED:
-            return None
-        below = children[number]
-        assert len(below) == 2
-        feature = records[below[0]].feature
-        assert feature == records[below[1]].feature
-        assert {records[i].inside for i in below} == {True, False}
-        number = next(i for i in below if records[i].inside == (feature in support))
-
-
-def _is_fixed_away(record, support):
-    return not set(record.fixed_in.tolist()) <= support or bool(
-        set(record.fixed_out.tolist()) & support
-    )
-
-
-def _overfull(certificate, number):
-    """More than k features are IN once the fixings are made: every support is fixed away."""
-    record, (inside, _) = certificate.records[number], nodes_of(certificate)[number]
-    return len(inside | set(record.fixed_in.tolist())) > certificate.k
+CONFIGURATIONS = {
+    "default": {"advanced": Advanced()},
+    "no enumeration": {"advanced": Advanced(enumeration=False)},
+    "loose": {"advanced": Advanced(enumeration=False), "gap_tol": 0.1},
+    "tight": {"advanced": Advanced(enumeration=False), "gap_tol": 0.0},
+    "paper": {"advanced": Advanced.paper(), "search": "breadth-first", "bound": "admm"},
+    "fast": {"advanced": Advanced(enumeration=False, rebuild=False), "bound": "fast"},
+    "depth-first": {"advanced": Advanced(enumeration=False), "search": "depth-first"},
+    "stopped": {"advanced": Advanced(enumeration=False, batch_size=1), "node_limit": 7},
+}
 
 
 def small_tree(seed):
@@ -194,106 +33,153 @@ def small_tree(seed):
         options["include"] = [3]
     if seed % 5 == 2:
         options["exclude"] = [5]
+    if seed % 7 == 3:
+        options["fit_intercept"] = True
     return Instance(regime="plain", X=X, y=y, k=k, options=options)
 
 
-CONFIGURATIONS = {
-    "default": {"advanced": Advanced()},
-    "no enumeration": {"advanced": Advanced(enumeration=False)},
-    "loose": {"advanced": Advanced(enumeration=False), "gap_tol": 0.1},
-    "paper": {"advanced": Advanced.paper(), "search": "breadth-first", "bound": "admm"},
-    "fast": {"advanced": Advanced(enumeration=False, rebuild=False), "bound": "fast"},
-    "depth-first": {"advanced": Advanced(enumeration=False), "search": "depth-first"},
-}
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_recorded_tree_of_block_bounds_proves_the_bound(seed, monkeypatch):
-    monkeypatch.setattr(tree, "_BLOCKS_BELOW", 2.0)
-    monkeypatch.setattr(tree, "_HOPE", 1e9)
-    test_recorded_tree_proves_the_bound(seed, "no enumeration")
+def assert_verifies(instance, result):
+    weight = instance.options.get("sample_weight")
+    verification = result.certificate.verify(instance.X, instance.y, weight, n_threads=1)
+    assert verification.is_valid, verification
+    slack = 1e-9 * max(result.objective, 1e-12 * result.yy)
+    assert verification.lower_bound >= result.lower_bound - slack
+    assert verification.objective == pytest.approx(result.objective, abs=slack)
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 @pytest.mark.parametrize("seed", range(12))
-def test_recorded_tree_proves_the_bound(seed, name):
+def test_certificates_verify(seed, name):
     instance = small_tree(seed)
-    result = instance.solve(**CONFIGURATIONS[name])
-    options = {n: v for n, v in instance.options.items() if n in ("alpha", "bounds")}
-    problem = Problem.from_data(instance.X, instance.y, **options)
-    check_records(problem, result.certificate)
-    check_cover(problem, result.certificate, result, instance.loss)
+    assert_verifies(instance, instance.solve(**CONFIGURATIONS[name]))
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_recorded_trees_of_every_regime_prove_the_bound(first):
-    for seed in range(first, first + 50):
-        instance = make(seed)
-        form = standard_form(instance)
-        if form is None or instance.regime in ("near_collinear", "monomials"):
-            continue
-        result = instance.solve(advanced=Advanced(enumeration=False))
-        if result.n_nodes and form.p == instance.X.shape[1]:
-            check_records(form.problem, result.certificate)
-            check_cover(form.problem, result.certificate, result, instance.loss)
+@pytest.mark.parametrize("seed", range(12))
+def test_certificates_with_block_bounds_verify(seed, monkeypatch):
+    monkeypatch.setattr(tree, "_BLOCKS_BELOW", 2.0)
+    monkeypatch.setattr(tree, "_HOPE", 1e9)
+    instance = small_tree(seed)
+    assert_verifies(instance, instance.solve(**CONFIGURATIONS["no enumeration"]))
 
 
-def tampered(certificate, number, **changes):
-    records = list(certificate.records)
-    records[number] = replace(records[number], **changes)
-    return replace(certificate, records=records)
-
-
-def test_checks_notice_a_bound_or_a_fixing_that_does_not_follow():
-    instance = small_tree(6)
+@pytest.mark.parametrize("seed", range(6))
+def test_certificates_of_trees_that_branch_verify(seed):
+    instance = make_medium(seed)
     result = instance.solve(advanced=Advanced(enumeration=False))
-    problem, certificate = standard_form(instance).problem, result.certificate
-    last = len(certificate.records) - 1
-    check_records(problem, certificate)
-    too_high = tampered(certificate, last, bound=certificate.records[last].bound + 1e-3)
-    with pytest.raises(AssertionError):
-        check_records(problem, too_high)
-    too_bold = tampered(certificate, 0, fixed_out=np.arange(problem.n_features))
-    with pytest.raises(AssertionError):
-        check_records(problem, too_bold)
+    assert len(result.certificate.tree) > 3
+    assert_verifies(instance, result)
 
 
-def test_checks_notice_a_missing_branch():
-    instance = small_tree(6)
-    result = instance.solve(advanced=Advanced(enumeration=False))
-    problem, certificate = standard_form(instance).problem, result.certificate
-    check_cover(problem, certificate, result, instance.loss)
-    cut = replace(certificate, records=certificate.records[:-1])
-    with pytest.raises(AssertionError):
-        check_cover(problem, cut, result, instance.loss)
+@pytest.mark.parametrize("regime", REGIMES)
+def test_certificates_of_every_regime_verify(regime):
+    for seed in range(20):
+        instance = make(seed, regime)
+        assert_verifies(instance, instance.solve())
+
+
+def test_interrupted_runs_have_certificates_that_verify():
+    instance = make_medium(1)
+    calls = []
+
+    def interrupt(snapshot):
+        calls.append(snapshot)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+
+    advanced = Advanced(enumeration=False, batch_size=2)
+    result = instance.solve(callback=interrupt, advanced=advanced)
+    assert result.status is Status.INTERRUPTED
+    assert_verifies(instance, result)
+
+
+def test_models_of_a_path_have_certificates_of_their_own():
+    X, y, _ = bestk.datasets.make_synthetic(200, 30, k=5, rho=0.9)
+    for k, result in bestk.solve_path(X, y, ks=range(6)).items():
+        assert result.certificate.k == k
+        assert result.certificate.verify(X, y)
+
+
+def test_shared_enumerations_have_certificates(monkeypatch):
+    monkeypatch.setattr(penalties, "_LEAST", 0.0)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (60, 1))
+    X = x ** np.arange(12)
+    y = X[:, 1] - 2 * X[:, 3] + 0.01 * rng.standard_normal(60)
+    grid = Problem.from_data(X, y).solve_grid([2, 3], [1e-6, 1e-5, 1e-4])
+    for path in grid.values():
+        for result in path.values():
+            assert result.certificate.verify(X, y)
 
 
 def test_certificate_repeats_the_question():
     instance = small_tree(2)
-    result = instance.solve()
-    certificate = result.certificate
+    certificate = instance.solve().certificate
     assert certificate.k == instance.k
     assert certificate.include.tolist() == instance.options["include"]
     assert certificate.exclude.tolist() == instance.options["exclude"]
 
 
-def test_leaves_are_counted():
-    instance = small_tree(6)
-    result = instance.solve(advanced=Advanced(enumeration=False))
-    certificate = result.certificate
-    closed = [r for r in certificate.reasons.values() if r is not Reason.BRANCHED]
-    assert certificate.n_leaves == len(closed) > 0
-
-
 def test_recording_can_be_switched_off():
-    instance = small_tree(0)
-    result = instance.solve(advanced=Advanced(record=False))
-    assert result.certificate is None
+    assert small_tree(0).solve(advanced=Advanced(record=False)).certificate is None
 
 
-def test_recording_stops_when_it_grows_too_large(monkeypatch):
-    monkeypatch.setattr(Recorder.__init__, "__defaults__", (1000.0,))
-    instance = small_tree(6)
-    result = instance.solve(advanced=Advanced(enumeration=False))
-    assert result.certificate is None
-    assert result.status is Status.OPTIMAL
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"advanced": Advanced(enumeration=False, record_limit=1000.0)},
+        {"advanced": Advanced(enumeration=False), "memory_limit": 50_000.0},
+    ],
+)
+def test_a_record_that_grows_too_large_is_dropped(settings):
+    instance = make_medium(2)
+    assert len(instance.solve(advanced=Advanced(enumeration=False)).certificate.tree) > 50
+    assert instance.solve(**settings).certificate is None
+
+
+def assert_same(a, b):
+    """Equal through and through: types, numbers and arrays."""
+    assert type(a) is type(b)
+    if isinstance(b, np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    elif isinstance(b, tuple):
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    elif dataclasses.is_dataclass(b):
+        for field in dataclasses.fields(b):
+            assert_same(getattr(a, field.name), getattr(b, field.name))
+    else:
+        assert a == b
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_file_gives_back_the_certificate(tmp_path, monkeypatch, blocks):
+    if blocks:
+        monkeypatch.setattr(tree, "_BLOCKS_BELOW", 2.0)
+        monkeypatch.setattr(tree, "_HOPE", 1e9)
+    instance = make_medium(1)
+    certificate = instance.solve(advanced=Advanced(enumeration=False)).certificate
+    assert any(split.clusters for split in certificate.splits) == blocks
+    certificate.save(tmp_path / "proof")
+    again = Certificate.load(tmp_path / "proof")
+    assert_same(again, certificate)
+    assert again.verify(instance.X, instance.y)
+
+
+def test_other_files_are_refused(tmp_path):
+    certificate = small_tree(0).solve().certificate
+    np.savez(tmp_path / "other.npz", X=np.ones(3))
+    (tmp_path / "text").write_text("hello")
+    arrays = certificate.to_arrays()
+    header = str(arrays["certificate"]).replace('"version": 1', '"version": 99')
+    np.savez(tmp_path / "future.npz", **arrays | {"certificate": np.array(header)})
+    for name, reason in (("other.npz", "no bestk"), ("text", "no npz"), ("future.npz", "99")):
+        with pytest.raises(ValueError, match=reason):
+            Certificate.load(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        Certificate.load(tmp_path / "nothing")
+
+
+def test_duals_are_kept_in_single_precision_where_that_costs_nothing():
+    certificate = make_medium(1).solve(advanced=Advanced(enumeration=False)).certificate
+    assert certificate.tree.dual_value.dtype == np.float32

@@ -8,7 +8,6 @@ from bestk import Advanced, Problem, Status
 from bestk._kernels import FREE, IN, OUT
 from bestk.beam import beam_supports, fit_supports
 from bestk.branching import by_heuristic
-from bestk.certificate import Reason
 from bestk.datasets import make_synthetic
 from bestk.frontier import Frontier, Node
 from bestk.scaling import StandardForm
@@ -43,16 +42,16 @@ def test_admm_needs_fewer_nodes_than_the_fast_bound_alone():
 def paper_tree():
     X, y, _ = make_synthetic(60, 25, 5, rho=0.8, snr=1.0, seed=3)
     result = bestk.solve(X, y, 5, alpha=1e-3, bound="admm", **PAPER)
-    assert len(result.certificate.records) > 10
+    assert len(result.certificate.tree) > 10
     return X, y, result
 
 
 def test_paper_tree_branches_on_one_feature_at_a_time_level_by_level():
     _, _, result = paper_tree()
-    depth = []
-    for record in result.certificate.records:
-        assert len(record.fixed_in) == len(record.fixed_out) == 0
-        depth.append(0 if record.parent < 0 else depth[record.parent] + 1)
+    tree, depth = result.certificate.tree, []
+    assert len(tree.in_index) == len(tree.out_index) == 0
+    for parent in tree.parent.tolist():
+        depth.append(0 if parent < 0 else depth[parent] + 1)
     assert depth == sorted(depth)
     assert len(result.certificate.splits) == 1
     assert np.ptp(result.certificate.splits[0][1]) == 0.0
@@ -63,15 +62,14 @@ def test_paper_tree_takes_the_feature_whose_loss_increase_is_largest():
     X, y, result = paper_tree()
     problem = Problem.from_data(X, y, alpha=1e-3)
     form = StandardForm.of(problem, np.arange(25))
-    records, reasons = result.certificate.records, result.certificate.reasons
+    tree = result.certificate.tree
     states = []
-    for record in records:
-        state = np.zeros(25, dtype=np.int8)
-        if record.parent >= 0:
-            state[:] = states[record.parent]
-            state[record.feature] = IN if record.inside else OUT
+    for number, parent in enumerate(tree.parent):
+        state = states[parent].copy() if parent >= 0 else np.zeros(25, dtype=np.int8)
+        if tree.feature[number] >= 0:
+            state[tree.feature[number]] = IN if tree.inside[number] else OUT
         states.append(state)
-    branched = [i for i, reason in reasons.items() if reason is Reason.BRANCHED]
+    branched = np.unique(tree.parent[tree.feature >= 0])
     for number in branched[:10]:
         state = states[number]
         inside = np.flatnonzero(state == IN)
@@ -83,8 +81,8 @@ def test_paper_tree_takes_the_feature_whose_loss_increase_is_largest():
             without = coef.copy()
             without[j] = 0.0
             increase[j] = problem.objective(without) - loss
-        child = next(r for r in records if r.parent == number)
-        assert child.feature == max(increase, key=increase.get)
+        child = np.flatnonzero(tree.parent == number)[0]
+        assert tree.feature[child] == max(increase, key=increase.get)
 
 
 def test_branching_rule_is_the_papers_formula():

@@ -175,7 +175,7 @@ def test_proven_result(result, pages):
     assert f"{result.objective:.10g}" in page
     assert f"{result.coef[0]:.8g}".replace("-", "−") in page
     assert f"{result.criterion('bic'):.7g}".replace("-", "−") in page
-    assert "1 by trying every model left" in page
+    assert "1 leaf: 0 with a lower bound, 1 where every model left was tried" in page
 
 
 def test_equation(result):

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bestk import datasets, plots
-    from bestk.api import beam_search, solve
+    from bestk.api import beam_search, resume, solve
+    from bestk.certificate import Certificate
     from bestk.cross_validation import CrossValidation
     from bestk.estimators import SparseRidge, SparseRidgeCV
     from bestk.path import Path, solve_path
@@ -17,6 +18,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Advanced",
+    "Certificate",
     "CrossValidation",
     "Path",
     "Problem",
@@ -28,6 +30,7 @@ __all__ = [
     "beam_search",
     "datasets",
     "plots",
+    "resume",
     "solve",
     "solve_path",
 ]
@@ -35,6 +38,7 @@ __all__ = [
 # Numba, SciPy and scikit-learn take a second or two to import: they wait until they are needed.
 _HOME = {
     "Advanced": "bestk.settings",
+    "Certificate": "bestk.certificate",
     "CrossValidation": "bestk.cross_validation",
     "Path": "bestk.path",
     "Problem": "bestk.problem",
@@ -44,6 +48,7 @@ _HOME = {
     "SparseRidgeCV": "bestk.estimators",
     "Status": "bestk.result",
     "beam_search": "bestk.api",
+    "resume": "bestk.api",
     "solve": "bestk.api",
     "solve_path": "bestk.path",
 }

@@ -31,12 +31,12 @@ def add_row(out, a, X, i, size):
 def _phi(u, t, lo, hi):
     """max over lo <= v <= hi of 2 u v - t v^2  (theory eq. 4), also for t <= 0."""
     if t <= 0.0:
-        right = 2.0 * u * hi if hi > 0.0 and u != 0.0 else 0.0
-        left = 2.0 * u * lo if lo < 0.0 and u != 0.0 else 0.0
-        if t < 0.0:
-            right -= t * hi * hi
-            left -= t * lo * lo
-        return np.inf if max(right, left) == np.inf else max(right, left, 0.0)
+        # Convex: largest at an end of the box, or at infinity where it rises there.
+        if (hi == np.inf and (t < 0.0 or u > 0.0)) or (lo == -np.inf and (t < 0.0 or u < 0.0)):
+            return np.inf
+        right = hi * (2.0 * u - t * hi) if hi < np.inf else 0.0
+        left = lo * (2.0 * u - t * lo) if lo > -np.inf else 0.0
+        return max(right, left, 0.0)
     reach = hi if u > 0 else -lo
     u = abs(u)
     if u <= t * reach:

@@ -8,6 +8,7 @@ import numpy as np
 from bestk.api import solve_problem
 from bestk.problem import Problem
 from bestk.result import Result, Snapshot, Status
+from bestk.settings import settings_of
 from bestk.validation import as_features
 
 
@@ -22,6 +23,7 @@ def runner_up(
     leaves out feature i and includes those before it. Each part has one feature less to choose than
     the one before, so the first one decides the time.
     """
+    settings_of(options).for_many()
     p, names = problem.n_features, problem.feature_names
     required = as_features("include", include, p, names)
     forbidden = as_features("exclude", exclude, p, names)

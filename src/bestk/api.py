@@ -1,17 +1,21 @@
 """From arrays to a proven model: the functions users call."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from bestk.certificate import Reason, Recorder
+from bestk.certificate import Certificate
+from bestk.checkpoint import Checkpoint, Writer, require_same_question
 from bestk.closure import Shortlist
+from bestk.fingerprint import fingerprint
 from bestk.incumbent import Incumbent
 from bestk.presolve import Presolved
 from bestk.problem import Problem
 from bestk.progress import make_progress
+from bestk.recorder import Recorder
 from bestk.result import Result, Snapshot, Status, relative_gap
 from bestk.settings import Advanced, Settings, settings_of
 from bestk.threads import Workers, blas_threads, default_threads
@@ -44,6 +48,8 @@ def solve(
     progress: Any = None,
     callback: Any = None,
     n_threads: int | None = None,
+    checkpoint: Any = None,
+    checkpoint_interval: float = 60.0,
     advanced: Advanced | None = None,
 ) -> Result:
     """Minimise ``||y - X b||^2 + alpha ||b||^2`` with at most k nonzeros in b, and prove it.
@@ -80,6 +86,9 @@ def solve(
         Called after every batch of nodes; a true return value stops the run.
     n_threads : int or None
         Threads for our kernels and BLAS; None means all cores.
+    checkpoint : file name or None
+        Write the open tree there every `checkpoint_interval` seconds and at the end;
+        :func:`resume` goes on from it, also after the process was killed.
     advanced : Advanced or None
         Switches for studies, e.g. ``bestk.Advanced(fixing=False)``.
 
@@ -106,6 +115,8 @@ def solve(
         progress=progress,
         callback=callback,
         n_threads=n_threads,
+        checkpoint=checkpoint,
+        checkpoint_interval=checkpoint_interval,
         advanced=advanced or Advanced(),
     )
     k = require_count("k", k, least=0)
@@ -135,6 +146,56 @@ def solve_problem(
     settings = settings_of(options)
     k = require_count("k", k, least=0)
     return _solve(problem, k, include, exclude, initial_support, settings, started)
+
+
+def resume(
+    checkpoint: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    problem: Problem | None = None,
+    **options: Any,
+) -> Result:
+    """Go on with a run from the file that ``solve(..., checkpoint=...)`` wrote.
+
+    Parameters
+    ----------
+    checkpoint : file name
+        Also written on: the run can be interrupted and resumed any number of times.
+    X, y, sample_weight
+        The data of the run; other data are refused. Instead, a `problem` may be given.
+    **options
+        Options of :func:`solve` that are to change, such as `time_limit`. Limits of the first run
+        are not taken over; `time_limit` counts from now, `node_limit` from the first beginning.
+        `k`, `include` and `exclude` need not be repeated, and must be the same if they are.
+
+    Returns
+    -------
+    Result
+        Seconds, nodes and history of the whole run, and one certificate for all of it. After a
+        kill the tree is the same as that of a run that was never stopped.
+    """
+    started = perf_counter()
+    saved = Checkpoint.read(checkpoint)
+    question = saved.header["question"]
+    asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
+    settings = saved.settings({"checkpoint": checkpoint} | options)
+    if problem is None:
+        problem = Problem.from_data(
+            X,
+            y,
+            alpha=question["alpha"],
+            bounds=question["bounds"],
+            sample_weight=sample_weight,
+            fit_intercept=question["fit_intercept"],
+            n_threads=settings.n_threads,
+        )
+    k = asked["k"]
+    with small_blas(problem, settings):
+        presolved = Presolved.of(problem, asked["include"], asked["exclude"])
+        require_same_question(saved, presolved, k)
+        return solve_presolved(presolved, k, [], settings, started, saved=saved)
 
 
 def _solve(problem, k, include, exclude, initial_support, settings, started) -> Result:
@@ -202,6 +263,7 @@ def solve_presolved(
     settings: Settings,
     started: float,
     shortlist: Shortlist | None = None,
+    saved: Checkpoint | None = None,
 ) -> Result:
     """One search from known supports; BLAS threads are the caller's business.
 
@@ -222,27 +284,29 @@ def solve_presolved(
     try:
         if size <= 0 or (shortlist and incumbent.objective <= shortlist.floor):
             bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
-            recorder = Recorder(settings.advanced.record or size <= 0)
-            if shortlist:
-                recorder.close(-1, Reason.ENUMERATED)
+            recorder = Recorder(settings.record_limit)
+            recorder.close_by_enumeration(0)
         else:
+            writer = Writer.of(settings, presolved, k)
             with Workers(settings.n_threads) as pool:
-                tree = Tree(presolved, size, incumbent, settings, pool, progress, started)
+                tree = Tree(
+                    presolved, size, incumbent, settings, pool, progress, started, saved, writer
+                )
                 status = tree.run()
             bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
+            started = tree.started
             recorder = tree.recorder
     finally:
         progress.close()
     if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
         status = Status.OPTIMAL
-    certificate = recorder.certificate(k, include, presolved.exclude)
     return _result(
-        presolved, k, incumbent, bound, status, n_nodes, history, certificate, settings, started
+        presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
     )
 
 
 def _result(
-    presolved, k, incumbent, bound, status, n_nodes, history, certificate, settings, started
+    presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
 ) -> Result:
     problem = presolved.problem
     coef = np.zeros(problem.n_features)
@@ -257,7 +321,7 @@ def _result(
         yy=problem.yy,
     )
     history = [*history, (seconds, n_nodes, end.objective, end.lower_bound)]
-    return Result(
+    result = Result(
         k=k,
         alpha=problem.alpha,
         coef=coef,
@@ -276,5 +340,33 @@ def _result(
         feature_names=problem.feature_names,
         settings=settings.summary(),
         history=np.array(history, dtype=HISTORY),
-        certificate=certificate,
+    )
+    return replace(result, certificate=_certificate(presolved, result, recorder))
+
+
+def _certificate(presolved: Presolved, result: Result, recorder: Recorder) -> Certificate | None:
+    proof = recorder.proof()
+    if proof is None:
+        return None
+    problem = presolved.problem
+    claim: dict[str, Any] = {
+        "k": result.k,
+        "alpha": problem.alpha,
+        "fit_intercept": problem.fit_intercept,
+        "include": presolved.include,
+        "exclude": presolved.exclude,
+        "lower": problem.lower,
+        "upper": problem.upper,
+    }
+    tree, splits = proof
+    return Certificate(
+        **claim,
+        fingerprint=fingerprint(problem.digest, **claim),
+        coef=result.coef,
+        intercept=result.intercept,
+        objective=result.objective,
+        lower_bound=result.lower_bound,
+        copies=presolved.copies,
+        splits=splits,
+        tree=tree,
     )

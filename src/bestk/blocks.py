@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, solve_t
 from bestk._blocks import choose
 from bestk._kernels import FREE, OUT, UNIT_ROUNDOFF
 from bestk.beam import beam_supports
-from bestk.bounds import Batch
+from bestk.bounds import Batch, rounded
 from bestk.relaxation import is_positive_semidefinite, smallest_eigenvalue
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
@@ -276,7 +276,7 @@ class BlockBound:
 
         def row(i: int) -> None:
             state = batch.states[i]
-            g = self.maximise(state, k, value, cutoff, start=batch.duals[i])
+            g = rounded(self.maximise(state, k, value, cutoff, start=batch.duals[i]))
             batch.duals[i] = g
             batch.bounds[i], with_feature = self.certify(g, state, k)
             batch.work[i] = 20 * len(g) ** 2

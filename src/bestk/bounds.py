@@ -4,7 +4,7 @@ Any g gives the bound h(g) of theory eq. 3. The methods below only search for a 
 rigorous value, rounding included, and the fixings come from `_kernels.certify`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -25,6 +25,7 @@ class Batch:
     levels: np.ndarray
     bounds: np.ndarray
     work: np.ndarray
+    numbers: list[int] = field(default_factory=list)  # in the record of the proof
 
     def remaining(self, k: int) -> np.ndarray:
         return k - np.count_nonzero(self.states == IN, axis=1)
@@ -36,8 +37,13 @@ class Batch:
         self.duals[better] = duals[better]
 
 
-# Guards divisions by squared lengths that may be zero.
-_TINY = 1e-30
+# Duals are kept in single precision where charges are not so small that rounding would cost.
+_SINGLE_FROM = 1e-5
+
+
+def rounded(duals: np.ndarray) -> np.ndarray:
+    """To single precision, in which a certificate keeps them: the proof is about these numbers."""
+    return duals.astype(np.float32).astype(np.float64)
 
 
 class Method(Protocol):
@@ -75,6 +81,8 @@ def bound_and_fix(
         )  # fmt: skip
 
     method.search(batch, k, cutoff)
+    if split.t.mean() >= _SINGLE_FROM:
+        batch.duals = rounded(batch.duals)
     workers.map(piece, workers.slices(len(batch.states)))
 
 

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from bestk.readers import Data
     from bestk.result import Result
 
-BAD_INPUT, GAP_LEFT, INTERRUPTED = 1, 3, 130
+BAD_INPUT, GAP_LEFT, NOT_VERIFIED, INTERRUPTED = 1, 3, 4, 130
 
 _EPILOG = (
     "[bold]Files:[/] .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz. All columns but the "
     "target are features; leave others out with --drop. Rows are read in batches, never all at "
     "once.\n\n"
     "[bold]Exit codes:[/] 0 proven; 1 something is wrong with the data or a file; 2 wrong usage; "
-    "3 a limit was reached and a gap is left (the model is still printed); 130 interrupted (the "
-    "best model so far is printed, if there is one)."
+    "3 a limit was reached and a gap is left (the model is still printed); 4 a certificate was not "
+    "verified; 130 interrupted (the best model so far is printed, if there is one)."
 )
 
 app = typer.Typer(
@@ -199,13 +199,22 @@ def fit(
         File | None,
         _option("--save", panel=_OUTPUT, metavar="NPZ", help="Keep the run and its proof."),
     ] = None,
+    checkpoint: Annotated[
+        File | None,
+        _option(
+            "--checkpoint",
+            panel=_RUN,
+            metavar="FILE",
+            help="Write the open tree there every minute; if there is one, go on from it.",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> int:
     """Find, and prove, the best model with at most k features."""
-    from bestk import Problem, storage
+    from bestk import Problem, resume, storage
     from bestk.readers import open_data
 
-    _require_folders(report, save)
+    _require_folders(report, save, checkpoint)
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     options = _choices(data, include, exclude)
     options |= _limits(gap_tol, time_limit, node_limit, threads)
@@ -217,7 +226,10 @@ def fit(
         n_threads=threads,
     )
     with _display(quiet) as progress:
-        result = problem.solve(k, progress=progress, **options)
+        if checkpoint is not None and checkpoint.exists():
+            result = resume(checkpoint, problem=problem, k=k, progress=progress, **options)
+        else:
+            result = problem.solve(k, progress=progress, checkpoint=checkpoint, **options)
     if as_json:
         write_json(model_document(result))
     else:
@@ -226,6 +238,46 @@ def fit(
     _write(report, "report", result.to_html)
     _write(save, "run", functools.partial(storage.save, result))
     return _exit_code([result])
+
+
+@app.command(epilog="[bold]Example:[/] bestk verify run.npz data.csv --target price")
+@_helpful
+def verify(
+    certificate: Annotated[
+        File, typer.Argument(metavar="CERTIFICATE", help="Written by bestk fit --save.")
+    ],
+    file: Source,
+    target: Target = "y",
+    weight: Weight = None,
+    drop: Drop = None,
+    exact: Annotated[
+        bool, _option("--exact", panel=_RUN, help="In rational numbers; for small problems.")
+    ] = False,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Check the proof of a model on the data, with none of the code that made it."""
+    from dataclasses import asdict
+
+    import numpy as np
+
+    from bestk.certificate import Certificate
+    from bestk.readers import open_data
+    from bestk.verification import verify_batches
+
+    proof = Certificate.load(certificate)
+    batches = _batches(open_data(file, target=target, weight=weight, drop=drop or ()), quiet)
+    if exact:
+        X, y, *weights = map(np.concatenate, zip(*batches, strict=True))
+        verification = proof.verify(X, y, *weights, exact=True)
+    else:
+        verification = verify_batches(proof, batches, n_threads=threads)
+    if as_json:
+        write_json(asdict(verification))
+    else:
+        typer.echo(verification)
+    return 0 if verification else NOT_VERIFIED
 
 
 @app.command(

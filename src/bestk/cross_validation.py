@@ -154,7 +154,7 @@ def cross_validate(
         train = fold.train()
         paths: list[Path] = []
         for alpha in penalties:
-            problem = replace(template, moments=train, alpha=alpha, _data=None)
+            problem = replace(template, moments=train, alpha=alpha, _data=None, _digest=None)
             similar = paths[-1] if paths else None
             paths.append(path_of(problem, sizes, include, exclude, settings, similar))
             if len(paths[-1]) < len(sizes):
@@ -197,7 +197,7 @@ def cross_validate_batches(
 
     Rows are dealt out to folds at random. Also returns the problem of all rows, for a final fit.
     """
-    settings = settings_of(options)
+    settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
     parts, names = moments_of_batches(batches, fit_intercept, n_folds, seed)
     if min(part.weight for part in parts) <= 0:

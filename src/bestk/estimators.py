@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from bestk.cross_validation import CrossValidation, cross_validate, folds_of_data
 from bestk.jobs import run_jobs
-from bestk.problem import Problem
+from bestk.problem import Problem, Rows
 from bestk.result import Result
 from bestk.settings import Advanced, Settings, settings_of
 from bestk.validation import as_bounds, require_count
@@ -352,7 +352,7 @@ class SparseRidgeCV(_SparseLinearModel):
             lower=lower,
             upper=upper,
             feature_names=self._names(),
-            _data=(X, y, weight),
+            _data=Rows(X, y, weight),
         )
         validation = cross_validate(
             folds,

@@ -36,14 +36,19 @@ class Frontier:
         self._order = order
         self._pushed = 0
         self._queue: list[tuple[float, int, Node]] = []
+        # In other orders than best-first: bounds of all nodes in the queue, and of some that left.
         self._bounds: list[tuple[float, int]] = []
         self._taken: set[int] = set()
-        self.nbytes = 0
+        self._nbytes = 0
         self._cost = 0.0
         self._hopeless = 0
 
     def __len__(self) -> int:
         return len(self._queue)
+
+    @property
+    def nbytes(self) -> int:
+        return self._nbytes + 150 * len(self._bounds) + 100 * len(self._taken)
 
     def push(self, node: Node) -> None:
         self._pushed += 1
@@ -65,10 +70,18 @@ class Frontier:
                 self._taken.add(ticket)
             self._count(node, -1)
             nodes.append(node)
+        if len(self._taken) > len(self._queue) + 1000:
+            self._bounds = [(node.bound, ticket) for _, ticket, node in self._queue]
+            heapq.heapify(self._bounds)
+            self._taken.clear()
         return nodes
 
+    def nodes(self) -> list[Node]:
+        """All open nodes, in the order in which they were pushed."""
+        return [node for _, _, node in sorted(self._queue, key=lambda entry: entry[1])]
+
     def _count(self, node: Node, sign: int) -> None:
-        self.nbytes += sign * node.nbytes
+        self._nbytes += sign * node.nbytes
         if node.cost < _HOPELESS:
             self._cost += sign * node.cost
         else:

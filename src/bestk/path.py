@@ -137,7 +137,7 @@ def solve_path(
     Path
         A mapping from k to Result, with information criteria, plots and a report.
     """
-    settings = settings_of({"n_threads": n_threads, **options})
+    settings = settings_of({"n_threads": n_threads, **options}).for_many()
     sizes = as_sizes("ks", ks)
     problem = Problem.from_data(
         X,

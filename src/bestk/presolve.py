@@ -20,6 +20,7 @@ class Presolved:
 
     ``form`` is None where no feature can. ``required`` are the included features that can enter,
     ``inside`` the same in the form's numbering; the others add nothing but still count towards k.
+    ``copies`` are pairs (copy, original) of features, of which the form has the originals.
     """
 
     problem: Problem = field(repr=False)
@@ -28,6 +29,7 @@ class Presolved:
     form: StandardForm | None
     required: np.ndarray
     inside: np.ndarray
+    copies: np.ndarray
     fits: Fits = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -45,11 +47,11 @@ class Presolved:
         useful[exclude] = False
         features = np.flatnonzero(useful)
         inside = np.flatnonzero(np.isin(features, include))
-        form = None
+        form, copies = None, np.zeros((0, 2), dtype=np.intp)
         if len(features) and problem.yy > 0.0:
             form = StandardForm.of(problem, features)
             if problem.alpha == 0.0 and not form.is_boxed:
-                form, inside = _without_copies(form, inside)
+                form, inside, copies = _without_copies(form, inside)
         return cls(
             problem=problem,
             include=include,
@@ -57,6 +59,7 @@ class Presolved:
             form=form,
             required=include[useful[include]],
             inside=inside,
+            copies=copies,
         )
 
     @cached_property
@@ -83,11 +86,10 @@ class Presolved:
         return 0 if self.form is None else min(k - useless, self.form.p)
 
 
-def _without_copies(form: StandardForm, inside: np.ndarray) -> tuple[StandardForm, np.ndarray]:
+def _without_copies(form: StandardForm, inside: np.ndarray):
     """Leave out features that repeat others; what must be included stays."""
-    repeated = form.copies()
-    repeated[inside] = False
-    if not repeated.any():
-        return form, inside
-    keep = np.flatnonzero(~repeated)
-    return form.restricted(keep), np.searchsorted(keep, inside)
+    copies = form.copies()
+    copies = copies[~np.isin(copies[:, 0], inside)]
+    keep = np.setdiff1d(np.arange(form.p), copies[:, 0])
+    pairs = form.features[copies]
+    return form.restricted(keep) if len(copies) else form, np.searchsorted(keep, inside), pairs

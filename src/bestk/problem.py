@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack, lstsq
 
 from bestk._kernels import UNIT_ROUNDOFF
+from bestk.fingerprint import DataDigest, gram_digest, rows_digest
 from bestk.moments import Moments
 from bestk.threads import blas_threads
 from bestk.validation import (
@@ -29,6 +31,19 @@ _RANK_TOLERANCE = 1e-14
 _TINY_RIDGE = 1e-8
 # Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
 _WELL_CONDITIONED = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The data themselves, checked; kept by reference."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    @cached_property
+    def digest(self) -> str:
+        return rows_digest(self.X, self.y, self.weight)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,9 +71,8 @@ class Problem:
     lower: np.ndarray = field(repr=False)
     upper: np.ndarray = field(repr=False)
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
-    _data: "tuple[np.ndarray, np.ndarray, np.ndarray | None] | None" = field(
-        default=None, repr=False
-    )
+    _data: Rows | None = field(default=None, repr=False)
+    _digest: str | None = field(default=None, repr=False)
 
     @classmethod
     def from_data(
@@ -104,7 +118,7 @@ class Problem:
             lower=lower,
             upper=upper,
             feature_names=require_names(names, X.shape[1]),
-            _data=(X, y, weight),
+            _data=Rows(X, y, weight),
         )
 
     @classmethod
@@ -151,6 +165,7 @@ class Problem:
             lower=lower,
             upper=upper,
             feature_names=require_names(names, len(G)),
+            _digest=gram_digest(G, c, yy),
         )
 
     @classmethod
@@ -168,8 +183,9 @@ class Problem:
         Memory: one p x p matrix and one block. The blocks are not kept.
         """
         alpha = require_number("alpha", alpha, least=0.0)
+        digest = DataDigest()
         with blas_threads(n_threads):
-            (total,), names = moments_of_batches(batches, fit_intercept)
+            (total,), names = moments_of_batches(batches, fit_intercept, digest=digest)
         lower, upper = as_bounds(bounds, total.n_features)
         return cls(
             moments=centred_batches(total) if fit_intercept else total,
@@ -177,7 +193,15 @@ class Problem:
             lower=lower,
             upper=upper,
             feature_names=names,
+            _digest=str(digest),
         )
+
+    @property
+    def digest(self) -> str:
+        """Identifies the data (not penalty and bounds); see :mod:`bestk.fingerprint`."""
+        if self._data is not None:
+            return self._data.digest
+        return self._digest or gram_digest(self.gram, self.moment, self.yy)
 
     @property
     def gram(self) -> np.ndarray:
@@ -244,12 +268,12 @@ class Problem:
         """The same X, weights and options with another y; the Gram matrix is shared."""
         if self._data is None:
             raise ValueError("a problem made from a Gram matrix or batches keeps no rows")
-        X, _, weight = self._data
+        X, weight = self._data.X, self._data.weight
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         moments = self.moments.with_target(X, y, weight)
         require_safe_target(moments, y)
         moments = moments.centred() if self.fit_intercept else moments
-        return replace(self, moments=moments, _data=(X, y, weight))
+        return replace(self, moments=moments, _data=Rows(X, y, weight))
 
     def solve(self, k: int, **options: Any):
         """Best model with at most k features; options as in :func:`bestk.solve`."""
@@ -263,7 +287,7 @@ class Problem:
         from bestk.settings import settings_of
 
         include, exclude = options.pop("include", None), options.pop("exclude", None)
-        return path_of(self, as_sizes("ks", ks), include, exclude, settings_of(options))
+        return path_of(self, as_sizes("ks", ks), include, exclude, settings_of(options).for_many())
 
     def solve_grid(
         self, ks: Iterable[int] = range(1, 11), alphas: Iterable[float] = (0.0,), **options: Any
@@ -278,7 +302,7 @@ class Problem:
 
         include, exclude = options.pop("include", None), options.pop("exclude", None)
         sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
-        return grid_of(self, sizes, penalties, include, exclude, settings_of(options))
+        return grid_of(self, sizes, penalties, include, exclude, settings_of(options).for_many())
 
     def runner_up(self, result: Any, **options: Any):
         """The best model that lacks some feature of `result`: how unique is the answer?
@@ -327,7 +351,7 @@ class Problem:
     def columns(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(M, rhs) with ||rhs - M b||^2 = f + constant: weighted columns, then ridge rows."""
         if self._data is not None:
-            X, y, weight = self._data
+            X, y, weight = self._data.X, self._data.y, self._data.weight
             M = (X[:, support] - self.x_mean[support]) * self.units[support]
             rhs = y.astype(np.float64) - self.y_mean
             if weight is not None:
@@ -352,7 +376,7 @@ class Problem:
         shrunk = np.sqrt(self.alpha) * coef
         penalty = float(shrunk @ shrunk)
         if self._data is not None:
-            X, y, weight = self._data
+            X, y, weight = self._data.X, self._data.y, self._data.weight
             units = self.units[support]
             chosen = (X[:, support] - self.x_mean[support]) * units
             residual = y.astype(np.float64) - self.y_mean - chosen @ (coef / units)
@@ -399,7 +423,11 @@ def require_safe_target(moments: Moments, y: np.ndarray) -> None:
 
 
 def moments_of_batches(
-    batches: Any, fit_intercept: bool, n_parts: int = 1, seed: int = 0
+    batches: Any,
+    fit_intercept: bool,
+    n_parts: int = 1,
+    seed: int = 0,
+    digest: DataDigest | None = None,
 ) -> tuple[list[Moments], tuple[str, ...] | None]:
     """Moments about one origin of batches of rows, dealt out to parts at random, in one pass."""
     parts: list[Moments] = []
@@ -413,6 +441,8 @@ def moments_of_batches(
         weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
         if len(y) == 0:
             continue
+        if digest is not None:
+            digest.add(X, y, weight)
         if not parts:
             # The mean of the first batch is close enough as origin for the others.
             parts = [origin_of(X, y, weight, fit_intercept)] * n_parts

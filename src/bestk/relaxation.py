@@ -111,7 +111,7 @@ class SplitAscent:
         cutoff: float,
         stop: Callable[[], bool] = lambda: False,
     ) -> Split:
-        """A better split for nodes like these: proven, or the old one."""
+        """A better split for nodes like these: proven, or the old one, as after a stop."""
         if not self.split.is_useful:
             return self.split
         nodes = [_Relaxed(self.form, s, b, k, cutoff) for s, b in zip(states, duals, strict=True)]
@@ -122,7 +122,9 @@ class SplitAscent:
             values.append((self._mean_value(nodes, t), t))
             gradient = np.mean([node.gradient(t) for node in nodes], axis=0)
             factor = _factor(self.form.A, t)
-            if factor is None or not gradient.any() or stop():
+            if stop():
+                return self.split
+            if factor is None or not gradient.any():
                 break
             inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
             scale = scale or inverse.trace()

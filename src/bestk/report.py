@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from bestk import plots
-from bestk.certificate import Reason
 from bestk.criteria import CRITERIA
 from bestk.result import Status
 from bestk.validation import require_choice
@@ -336,20 +335,19 @@ def _proof(result):
     certificate = result.certificate
     if certificate is None:
         return "The tree was not kept, so there is no certificate to check; the bound still holds."
-    if not certificate.records and not certificate.reasons:
-        searched = result.is_proven
-        return f"{'There was nothing to search' if searched else 'The search had not begun'}."
-    reasons = Counter(certificate.reasons.values())
-    bounded, enumerated = reasons[Reason.BOUND], reasons[Reason.ENUMERATED]
-    nodes = certificate.reasons.keys() | range(len(certificate.records))
-    still_open = len(nodes) - len(certificate.reasons)
+    if result.k == 0:
+        return "There was nothing to search."
+    tree = certificate.tree
+    leaves = tree.is_leaf
+    tried = int(np.count_nonzero(leaves & tree.enumerated))
+    bounded = int(np.count_nonzero(leaves)) - tried
     text = (
-        f"The certificate holds a tree of {_count(len(nodes), 'node')} "
-        f"with {_count(bounded + enumerated, 'closed leaf', 'closed leaves')}: "
-        f"{bounded} by a lower bound, {enumerated} by trying every model left."
+        f"The certificate holds a tree of {_count(len(tree), 'node')} with "
+        f"{_count(tried + bounded, 'leaf', 'leaves')}: {bounded} with a lower bound, {tried} where "
+        "every model left was tried."
     )
-    if still_open:
-        text += f" {_count(still_open, 'leaf is', 'leaves are')} open and counted in the bound."
+    if not result.is_proven:
+        text += " The search ended early; what was left open is counted in the bound."
     for word, features in (("Required", certificate.include), ("Excluded", certificate.exclude)):
         if len(features):
             text += f" {word}: {', '.join(result.name(j) for j in features)}."

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.certificate import Certificate
 from bestk.criteria import information_criterion
 from bestk.validation import as_matrix, names_of
 
@@ -112,7 +113,7 @@ class Result:
     history : structured array (seconds, nodes, incumbent, bound)
         How incumbent and bound moved.
     certificate : Certificate or None
-        The tree with the reason that closes each leaf; None once it grew too large to keep.
+        The proof, for anyone to check; None once it grew too large to keep.
     """
 
     k: int
@@ -133,7 +134,7 @@ class Result:
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     history: np.ndarray = field(repr=False)
-    certificate: object | None = field(default=None, repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
 
     @property
     def is_proven(self) -> bool:

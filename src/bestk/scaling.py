@@ -72,19 +72,20 @@ class StandardForm:
         )
 
     def copies(self) -> np.ndarray:
-        """Mask of features that repeat an earlier one up to a factor and to rounding.
+        """Pairs (copy, original): features that repeat an earlier one up to a factor and rounding.
 
         Without ridge and bounds a copy adds nothing to any model, but makes A singular, and with
         it every relaxation worthless.
         """
-        repeated = np.zeros(self.p, dtype=bool)
+        original: dict[int, int] = {}
         for start in range(0, self.p, 256):
             rows = self.A[start : start + 256]
             i, j = np.nonzero(np.abs(rows) >= 1.0 - 4.0 * self.eps)
             for first, second in zip((i + start).tolist(), j.tolist(), strict=True):
-                if first < second and not repeated[first] and self._is_copy(first, second):
-                    repeated[second] = True
-        return repeated
+                known = first in original or second in original
+                if first < second and not known and self._is_copy(first, second):
+                    original[second] = first
+        return np.array(sorted(original.items()), dtype=np.intp).reshape(-1, 2)
 
     def _is_copy(self, first: int, second: int) -> bool:
         M, _ = self.problem.columns(self.features[[first, second]])

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bestk.validation import require_choice, require_count, require_number
 
@@ -37,6 +40,9 @@ class Advanced:
         Supports kept per size by the beam search.
     record : bool
         Keep the tree and its dual vectors for ``Result.certificate``.
+    record_limit : float
+        Bytes that the record may take; a larger one is dropped, and the run goes on without. At
+        most a quarter of ``memory_limit`` is used for it.
     """
 
     fixing: bool = True
@@ -47,6 +53,7 @@ class Advanced:
     batch_size: int | None = None
     beam_width: int = 20
     record: bool = True
+    record_limit: float = 64e6
 
     def __post_init__(self) -> None:
         require_choice("split", self.split, SPLITS)
@@ -54,6 +61,7 @@ class Advanced:
         if self.batch_size is not None:
             require_count("batch_size", self.batch_size, least=1)
         require_count("beam_width", self.beam_width, least=1)
+        require_number("record_limit", self.record_limit, least=0.0)
 
     @classmethod
     def paper(cls) -> "Advanced":
@@ -81,6 +89,8 @@ class Settings:
     progress: Any = None
     callback: Callable[..., Any] | None = None
     n_threads: int | None = None
+    checkpoint: Any = None
+    checkpoint_interval: float = 60.0
     advanced: Advanced = Advanced()
 
     def __post_init__(self) -> None:
@@ -93,12 +103,21 @@ class Settings:
             require_number("memory_limit", self.memory_limit, least=0.0, finite=False)
         if self.n_threads is not None:
             require_count("n_threads", self.n_threads, least=1)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
+            raise TypeError("checkpoint must be the name of a file")
+        require_number("checkpoint_interval", self.checkpoint_interval, least=0.0)
         require_choice("search", self.search, SEARCHES)
         require_choice("bound", self.bound, BOUNDS)
         if self.callback is not None and not callable(self.callback):
             raise TypeError("callback must be a function of one Snapshot, or None")
         if not isinstance(self.advanced, Advanced):
             raise TypeError("advanced must be a bestk.Advanced, e.g. bestk.Advanced(fixing=False)")
+
+    @property
+    def record_limit(self) -> float:
+        """Bytes for the record of the proof; none if it is not wanted."""
+        most = np.inf if self.memory_limit is None else self.memory_limit / 4
+        return min(self.advanced.record_limit, most) if self.advanced.record else 0.0
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -108,13 +127,19 @@ class Settings:
         """The keyword arguments that give these settings."""
         return {name: getattr(self, name) for name in self.names()}
 
+    def for_many(self) -> "Settings":
+        """For several searches after each other."""
+        if self.checkpoint is not None:
+            raise ValueError("a checkpoint serves one search; use bestk.solve or Problem.solve")
+        return self
+
     def on_one_thread(self) -> "Settings":
         """For runs that are themselves spread over threads."""
         return replace(self, n_threads=1)
 
     def summary(self) -> dict[str, Any]:
         """The plain values: what a report shows and what can be stored."""
-        hidden = ("progress", "callback", "advanced")
+        hidden = ("progress", "callback", "checkpoint", "checkpoint_interval", "advanced")
         plain = {name: getattr(self, name) for name in self.names() if name not in hidden}
         return plain | {f"advanced.{name}": value for name, value in self._changed()}
 

@@ -8,25 +8,21 @@ import numpy as np
 from bestk import branching, closure
 from bestk._kernels import FREE, IN, OUT
 from bestk.beam import beam_supports, fit_supports, improve_by_swaps
-from bestk.blocks import BlockBound, BlockSplit, block_bound
-from bestk.bounds import Batch, bound_and_fix, make_method
-from bestk.certificate import Reason, Record, Recorder
+from bestk.blocks import BlockSplit, block_bound
+from bestk.bounder import PER_CUBE, PER_MULTIPLY, PER_NODE, Bounder
+from bestk.bounds import Batch, rounded
+from bestk.checkpoint import Checkpoint, Writer, restore
 from bestk.frontier import Frontier, Node
 from bestk.incumbent import Incumbent
 from bestk.presolve import Presolved
 from bestk.progress import Progress
-from bestk.relaxation import Split, SplitAscent, uniform_split
+from bestk.recorder import Recorder
+from bestk.relaxation import uniform_split
 from bestk.result import PERFECT_FIT, Snapshot, Status
 from bestk.scaling import StandardForm
 from bestk.settings import Settings
 from bestk.threads import Workers
 
-# Model seconds per multiply-add of a bound, and what a Python-level step costs besides. The choices
-# between bounding, closing and improving the split rest on these constants and on counts of work
-# done, never on the clock: the same input gives the same tree on every machine.
-_PER_MULTIPLY = 2e-10
-_PER_NODE = 1e-4
-_PER_CUBE = 3e-11
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
@@ -35,8 +31,6 @@ _HOPE = 0.75
 # Block bounds cost ten to twenty times as much as others, and take over the tree if they leave less
 # than this share of the root's gap.
 _BLOCKS_BELOW = 0.42
-# A better diagonal is fitted to this many open nodes.
-_SPLIT_NODES = 4
 
 
 class Origin(NamedTuple):
@@ -64,6 +58,8 @@ class Tree:
         workers: Workers,
         progress: Progress,
         started: float,
+        saved: Checkpoint | None = None,
+        writer: Writer | None = None,
     ) -> None:
         assert presolved.form is not None
         self.presolved = presolved
@@ -75,18 +71,23 @@ class Tree:
         self.pending: list[Node] = []
         self.dropped = np.inf
         self.proven = 0.0
-        self.recorder = Recorder(settings.advanced.record)
+        self.recorder = Recorder(settings.record_limit)
+        self.bounder = Bounder(settings, workers, self.recorder)
         self.history: list[tuple[float, int, float, float]] = []
         self.n_nodes = 0
-        self.n_bounded = 0
-        self.bounding = 0.0
-        self.preparing = 0.0
-        self.root_bound = 0.0
+        # The root as far as it is decided, its number in the record, and what is proven about it.
         self.root_state = np.zeros(0, dtype=np.int8)
+        self.root_number = 0
+        self.root_bound = 0.0
         self.blocked: StandardForm | None = None
-        self.blocks: BlockBound | None = None
         self.status: Status | None = None
         self.rounded: set[bytes] = set()
+        self.writer = writer
+        limit = settings.time_limit
+        self.deadline = np.inf if limit is None else started + limit
+        self.is_open = False  # is the root bounded, and everything else below it?
+        if saved is not None:
+            restore(self, saved)
 
     # What is known so far -----------------------------------------------------------------
 
@@ -111,23 +112,26 @@ class Tree:
         """The proven bound in the problem's units; the objective itself where nothing is open."""
         if self.proven >= self.incumbent.value:
             return self.incumbent.objective
-        return self.proven * self.incumbent.problem.yy
+        return float(self.proven * self.incumbent.problem.yy)
 
     # The loop -----------------------------------------------------------------------------
 
     def run(self) -> Status:
         try:
-            self._find_first_model()
-            self._open_root()
+            if not self.is_open:
+                self._find_first_model()
+                self._open_root()
             while self.frontier and self.frontier.smallest_bound < self.cutoff:
                 if self._should_stop():
                     break
+                if self.writer:
+                    self.writer.write_if_due(self)
                 self.pending = self.frontier.pop(self._batch_size())
                 nodes = [node for node in self.pending if not self._prune(node)]
                 if nodes:
                     batch, origins = self._bounded_children(nodes)
                     self._admit(batch, origins)
-                    self._tighten_split(batch)
+                    self.bounder.tighten(batch, self.k, self.cutoff, self._should_stop)
                     if self._tighten_root():
                         self._open_root()
                         continue
@@ -139,6 +143,8 @@ class Tree:
         except KeyboardInterrupt:
             # Nodes may be in the air: the bound proven at the last step is the one that holds.
             self.status = Status.INTERRUPTED
+        if self.writer and self.status is not Status.INTERRUPTED:
+            self.writer.write(self)
         return self.status or Status.OPTIMAL
 
     def _find_first_model(self) -> None:
@@ -149,6 +155,7 @@ class Tree:
 
     def _open_root(self) -> None:
         """Bound the root; drop excluded features and start again while that shrinks the problem."""
+        self.is_open = False
         while True:
             root = self._root_node()
             self.pending = [root]
@@ -157,25 +164,25 @@ class Tree:
             if self._worth_closing(root) and self._close([root]):
                 return
             shared = self.form is self.presolved.form
-            self._use(self.presolved.uniform if shared else uniform_split(self.form.A))
+            self.bounder.start(
+                self.form, self.presolved.uniform if shared else uniform_split(self.form.A)
+            )
             self.root_state = root.state
             if self.blocked and self._tighten_root():
                 continue
-            self.ascent = SplitAscent(self.form, self.split, self.workers)
-            self.preparing += 2 * _PER_CUBE * self.form.p**3
+            origin = Origin(root, -1, False, root.state.copy())
             start = np.zeros((1, self.form.p))
-            batch = self._bound(root.state[None].copy(), start, np.zeros(1))
+            batch = self._bound(root.state[None].copy(), start, np.zeros(1), [origin])
+            self.root_state, self.root_number = batch.states[0].copy(), batch.numbers[0]
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
             if self.root_bound >= self.cutoff:
                 break
-            if not self._shrinks(batch.states[0]):
-                if self.presolved.blocks_helped and self._tighten_root():
-                    continue
+            if self._shrinks(self.root_state):
+                self._shrink(self.root_state)
+            elif not (self.presolved.blocks_helped and self._tighten_root()):
                 break
-            self._record(Origin(root, -1, False, root.state), batch, 0)
-            self._shrink(batch.states[0])
-        self.root_state = batch.states[0].copy()
-        self._admit(batch, [Origin(root, -1, False, root.state)])
+        self.is_open = True
+        self._admit(batch, [origin])
         self._report()
 
     def _shrinks(self, state: np.ndarray) -> bool:
@@ -200,21 +207,23 @@ class Tree:
         searched so far is given up for a start on the others.
         """
         p, shared = self.form.p, self.form is self.presolved.form
-        cost = 10 * _PER_CUBE * p**3 + 200 * _PER_MULTIPLY * p**2 + 200 * _PER_NODE
+        cost = 10 * PER_CUBE * p**3 + 200 * PER_MULTIPLY * p**2 + 200 * PER_NODE
         # The weaker the root bound, the sooner: a tree would not get far.
         wait = cost * (self._hope / _HOPE) ** 12
         helps = self.blocked is not None or (shared and self.presolved.blocks_helped)
-        if self.blocked is self.form or (self.bounding < wait and not helps):
+        if self.blocked is self.form or (self.bounder.bounding < wait and not helps):
             return False
         self.blocked = self.form
-        if not (self._may_optimise and self.settings.advanced.rebuild):
+        if not (self.bounder.may_optimise and self.settings.advanced.rebuild):
             return False
-        self.preparing += cost
-        blocks = self.presolved.blocks if shared else block_bound(self.form, self.split.smallest)
+        self.bounder.preparing += cost
+        smallest = self.bounder.uniform.smallest
+        blocks = self.presolved.blocks if shared else block_bound(self.form, smallest)
         if blocks is None:
             return False
         state, before = self.root_state, self.root_bound
-        g = blocks.maximise(state, self.k, self.incumbent.value, self.cutoff, self._should_stop)
+        value = self.incumbent.value
+        g = rounded(blocks.maximise(state, self.k, value, self.cutoff, self._should_stop))
         value, with_feature = blocks.certify(g, state, self.k)
         self.root_bound = max(before, value)
         # The form may already lack features that were given up within tolerance.
@@ -222,22 +231,25 @@ class Tree:
         out = (with_feature >= self.cutoff) & (state == FREE)
         shrunk = np.where(out, OUT, state)
         shrinks = value < self.cutoff and self._shrinks(shrunk)
-        number = self._record_blocks(blocks.split, g, value, out & shrinks)
         if shrinks or value >= self.cutoff:
             self.frontier = Frontier(self.settings.search)
+            self.recorder.forget_below(self.root_number)
             blocks.helped = True
+        split, number = self._record_blocks(blocks.split, g, out & shrinks)
+        if shrinks or value >= self.cutoff:
+            self.root_number = number
             if shrinks:
                 self._shrink(shrunk)
             return True
         if self.cutoff - value < _BLOCKS_BELOW * (self.cutoff - before):
-            self.blocks, self.split_number = blocks, number
+            self.bounder.use_blocks(blocks, split)
         return False
 
     def _root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)
         state[self.inside] = IN
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
-        return self._node(self.root_bound, -1, state, *nothing, 0.0)
+        return self._node(self.root_bound, self.root_number, state, *nothing, 0.0)
 
     def _bounded_children(self, nodes: list[Node]) -> tuple[Batch, list[Origin]]:
         """Branch every node on one feature and bound the children, IN and OUT, as one batch."""
@@ -252,8 +264,7 @@ class Tree:
             states[2 * i, feature], states[2 * i + 1, feature] = IN, OUT
             for row, inside in ((2 * i, True), (2 * i + 1, False)):
                 origins.append(Origin(node, feature, inside, states[row].copy()))
-            self.recorder.close(node.number, Reason.BRANCHED)
-        return self._bound(states, duals, levels), origins
+        return self._bound(states, duals, levels, origins), origins
 
     def _branching_feature(self, node: Node, dual: np.ndarray) -> int:
         if self.settings.advanced.branching == "heuristic":
@@ -263,25 +274,13 @@ class Tree:
             return feature
         return branching.by_relaxation(self.form, node.state, dual)
 
-    def _bound(self, states: np.ndarray, duals: np.ndarray, levels: np.ndarray) -> Batch:
-        batch = Batch(
-            states=states,
-            duals=duals,
-            levels=levels,
-            bounds=np.full(len(states), -np.inf),
-            work=np.zeros(len(states)),
-        )
-        if self.blocks is not None:
-            value = self.incumbent.value
-            self.blocks.bound_and_fix(batch, self.k, value, self.cutoff, self.workers)
-        else:
-            bound_and_fix(
-                self.method, self.form, self.split, batch, self.k, self.cutoff,
-                self.settings.advanced.fixing, self.workers,
-            )  # fmt: skip
+    def _bound(
+        self, states: np.ndarray, duals: np.ndarray, levels: np.ndarray, origins: list[Origin]
+    ) -> Batch:
+        value = self.incumbent.value
+        batch = self.bounder.bound(states, duals, levels, self.k, value, self.cutoff)
+        batch.numbers = [self._record(origin, batch, i) for i, origin in enumerate(origins)]
         self.n_nodes += len(states)
-        self.n_bounded += len(states)
-        self.bounding += _PER_MULTIPLY * float(batch.work.sum()) + _PER_NODE * len(states)
         return batch
 
     def _admit(self, batch: Batch, origins: list[Origin]) -> None:
@@ -291,21 +290,18 @@ class Tree:
         closable: list[Node] = []
         for i, origin in enumerate(origins):
             state, dual = batch.states[i], batch.duals[i]
-            number = self._record(origin, batch, i)
             bound = max(float(batch.bounds[i]), origin.parent.bound)
             if bound >= cutoff:
                 self.dropped = min(self.dropped, bound)
-                self.recorder.close(number, Reason.BOUND)
                 continue
             if (state != origin.before).any():
                 self.dropped = min(self.dropped, cutoff)
             index = np.flatnonzero(dual)
             node = self._node(
-                bound, number, state.copy(), index.astype(np.int32), dual[index], batch.levels[i]
-            )
-            if np.count_nonzero(state == IN) > self.k:
-                self.recorder.close(number, Reason.BOUND)
-            else:
+                bound, batch.numbers[i], state.copy(), index.astype(np.int32), dual[index],
+                batch.levels[i],
+            )  # fmt: skip
+            if np.count_nonzero(state == IN) <= self.k:
                 (closable if self._worth_closing(node) else open_nodes).append(node)
         for node in open_nodes:
             self.frontier.push(node)
@@ -335,7 +331,7 @@ class Tree:
 
         The weaker the root bound, the less a tree can hope for beside plain enumeration.
         """
-        return (self.bounding + self.preparing) / max(self._hope, 0.02)
+        return (self.bounder.bounding + self.bounder.preparing) / max(self._hope, 0.02)
 
     def _worth_closing(self, node: Node) -> bool:
         """Is trying all supports of the node likely cheaper than the subtree below it?"""
@@ -344,8 +340,7 @@ class Tree:
             return True
         if not self.settings.advanced.enumeration:
             return False
-        per_bound = self.bounding / max(self.n_bounded, 1)
-        return node.cost <= max(_CLOSE_BELOW * per_bound, _CLOSE_ALWAYS)
+        return node.cost <= max(_CLOSE_BELOW * self.bounder.cost_of_one, _CLOSE_ALWAYS)
 
     def _close(self, nodes: list[Node]) -> bool:
         """Enumerate nodes; those with too many near-optimal supports go to the queue instead."""
@@ -371,7 +366,7 @@ class Tree:
                 continue
             for support in supports:
                 self.incumbent.offer(self.form.features[support])
-            self.recorder.close(node.number, Reason.ENUMERATED)
+            self.recorder.close_by_enumeration(node.number)
         for node in queued:
             self.frontier.push(node._replace(cost=np.inf))
         self.pending = []
@@ -383,7 +378,6 @@ class Tree:
         if node.bound < self.cutoff:
             return False
         self.dropped = min(self.dropped, node.bound)
-        self.recorder.close(node.number, Reason.BOUND)
         return True
 
     # Better models ---------------------------------------------------------------------------
@@ -418,31 +412,6 @@ class Tree:
             better = improve_by_swaps(self.form, supports[best], self.inside, everything)
             self.incumbent.offer(self.form.features[better])
 
-    # The split -------------------------------------------------------------------------------
-
-    def _use(self, split: Split) -> None:
-        self.split, self.blocks = split, None
-        self.method = make_method(self.settings.bound, self.form, split, self.workers)
-        self.split_number = self.recorder.add_split(self.form.features, split.t)
-        step = 2 * _PER_CUBE * self.form.p**3 + _SPLIT_NODES * _PER_NODE
-        self.next_split = self.bounding + SplitAscent.steps * step
-
-    @property
-    def _may_optimise(self) -> bool:
-        """The paper's methods keep the paper's split."""
-        wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
-        return wanted and self.blocks is None
-
-    def _tighten_split(self, batch: Batch) -> None:
-        """Whenever the tree has cost as much as a better diagonal would, fit one to open nodes."""
-        if not self._may_optimise or self.bounding < self.next_split:
-            return
-        alive = np.flatnonzero(batch.bounds < self.cutoff)
-        alive = alive[:: max(1, len(alive) // _SPLIT_NODES)][:_SPLIT_NODES]
-        if len(alive):
-            nodes = batch.states[alive], batch.duals[alive]
-            self._use(self.ascent.improve(*nodes, self.k, self.cutoff, self._should_stop))
-
     # Bookkeeping -----------------------------------------------------------------------------
 
     def _batch_size(self) -> int:
@@ -456,37 +425,23 @@ class Tree:
         fixed = origin.before == FREE
         index = np.flatnonzero(batch.duals[row])
         return self.recorder.add(
-            Record(
-                parent=origin.parent.number,
-                feature=int(features[origin.feature]) if origin.feature >= 0 else -1,
-                inside=origin.inside,
-                bound=float(batch.bounds[row]),
-                cutoff=self.cutoff,
-                split=self.split_number,
-                dual=(features[index].astype(np.int32), batch.duals[row, index]),
-                fixed_in=features[(state == IN) & fixed].astype(np.int32),
-                fixed_out=features[(state == OUT) & fixed].astype(np.int32),
-            )
+            parent=origin.parent.number,
+            feature=int(features[origin.feature]) if origin.feature >= 0 else -1,
+            inside=origin.inside,
+            split=self.bounder.split_number,
+            dual=(features[index], batch.duals[row, index]),
+            fixed_in=features[(state == IN) & fixed],
+            fixed_out=features[(state == OUT) & fixed],
         )
 
-    def _record_blocks(self, blocks: BlockSplit, g: np.ndarray, bound: float, out) -> int:
-        """Record a block bound of the root; returns the number of its split."""
-        features, nothing = self.form.features, np.zeros(0, dtype=np.int32)
-        number = self.recorder.add_split(features, blocks.charges, blocks.clusters, blocks.matrices)
-        self.recorder.add(
-            Record(
-                parent=-1,
-                feature=-1,
-                inside=False,
-                bound=bound,
-                cutoff=self.cutoff,
-                split=number,
-                dual=(features.astype(np.int32), g),
-                fixed_in=nothing,
-                fixed_out=features[out].astype(np.int32),
-            )
+    def _record_blocks(self, blocks: BlockSplit, g: np.ndarray, out) -> tuple[int, int]:
+        """Record a block bound of the root; the numbers of its split and node."""
+        features = self.form.features
+        split = self.recorder.add_split(features, blocks.charges, blocks.clusters, blocks.matrices)
+        node = self.recorder.add(
+            parent=self.root_number, split=split, dual=(features, g), fixed_out=features[out]
         )
-        return number
+        return split, node
 
     def _snapshot(self) -> Snapshot:
         yy = self.incumbent.problem.yy
@@ -513,10 +468,9 @@ class Tree:
     def _should_stop(self) -> bool:
         """Has a limit been reached? Limits end a run between steps, they never change its path."""
         settings = self.settings
-        elapsed = perf_counter() - self.started
         if self.status is not None:
             return True
-        if settings.time_limit is not None and elapsed >= settings.time_limit:
+        if perf_counter() >= self.deadline:
             self.status = Status.TIME_LIMIT
         elif settings.node_limit is not None and self.n_nodes >= settings.node_limit:
             self.status = Status.NODE_LIMIT
@@ -525,4 +479,5 @@ class Tree:
         return self.status is not None
 
     def _nbytes(self) -> int:
-        return self.frontier.nbytes + self.recorder.bytes + 200 * len(self.rounded)
+        # The record is copied once, when it becomes a certificate.
+        return self.frontier.nbytes + 2 * self.recorder.nbytes + 200 * len(self.rounded)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk._kernels import UNIT_ROUNDOFF
+UNIT_ROUNDOFF = 2.0**-53
 
 
 def as_real(name: str, value: Any) -> np.ndarray:

@@ -1,0 +1,356 @@
+"""The problem of a certificate as the verifier sees it: the data in standard form (eq. 1)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from bestk._verification.rounding import LONG, LONG_UNIT, UNIT, gamma
+from bestk._verification.rows import Rows
+from bestk._verification.sums import Sums, scaled_sums
+from bestk.certificate import Certificate
+
+_ROWS = 512
+# A feature repeats another one if their directions differ by less than this.
+_COPY = 1e-13
+# A column that varies by less than so many roundings of its mean may be taken for a constant.
+_CONSTANT = 128
+
+
+class Unfit(Exception):
+    """The certificate does not fit the data, for the reason given."""
+
+
+class Model(NamedTuple):
+    """The certificate's model: its features, a lower bound on f there, half the descent of f.
+
+    ``gradient`` is X'(y - X b) - alpha b, known up to ``error``; in units of the data.
+    """
+
+    features: np.ndarray
+    value: float
+    gradient: np.ndarray
+    error: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """min 1 - 2 c'b + b'A b over the live features, all entries known up to ``eps``.
+
+    ``live`` are the features (numbers in the problem) that may enter a model, ``position`` finds
+    them again (-1: not live), ``inside`` are the positions of those that must be used. ``k`` counts
+    live features only. f = unit * f_form and b_form = to_form * b. ``rows`` is None where only
+    products are known.
+    """
+
+    A: np.ndarray = field(repr=False)
+    c: np.ndarray = field(repr=False)
+    eps: float
+    lo: np.ndarray = field(repr=False)
+    hi: np.ndarray = field(repr=False)
+    live: np.ndarray
+    position: np.ndarray = field(repr=False)
+    inside: np.ndarray
+    k: int
+    unit: float
+    objective: float
+    form_coef: np.ndarray = field(repr=False)
+    rows: Rows | None
+    model: Model | None
+    to_form: np.ndarray = field(repr=False)
+    assumptions: list[str]
+
+    @property
+    def is_boxed(self) -> bool:
+        return bool(np.isfinite(self.lo).any() or np.isfinite(self.hi).any())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Products:
+    """G of [X y], its relative error, and where it comes from; in units 2^exponent."""
+
+    G: np.ndarray
+    error: np.ndarray
+    least_error: float
+    exponent: np.ndarray
+    dead: np.ndarray
+    doubtful: np.ndarray  # columns that can hardly be told from constants
+    objective: float
+    model: Model | None = None
+    data: tuple | None = None
+    sums: Sums | None = None
+
+
+def from_rows(certificate: Certificate, X, y, weight) -> Evidence | None:
+    """None where y'y = 0: every objective is zero or more, and there is nothing to prove."""
+    sums = scaled_sums(X, y, weight, certificate.fit_intercept)
+    value = _Objective(certificate)
+    value.add(X, y, weight)
+    return _evidence(certificate, _of_sums(sums, value, (X, y, weight)))
+
+
+def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> Evidence | None:
+    """One pass: the products, the objective and the digest of the rows at once."""
+    p = len(certificate.coef)
+    sums, value = None, _Objective(certificate)
+    for X, y, weight in batches:
+        digest.add(X, y, weight)
+        if X.shape[1] != p or len(y) == 0:
+            continue
+        if sums is None:
+            origin = np.zeros(p + 1)
+            if certificate.fit_intercept:  # any origin will do, a typical row is close
+                origin = np.append(X.mean(axis=0, dtype=np.float64), y.mean(dtype=np.float64))
+            nothing = np.zeros(p + 1, dtype=np.int64)
+            sums = Sums(origin=origin, exponent=nothing, centre=certificate.fit_intercept)
+        sums.add(X, y, weight)
+        value.add(X, y, weight)
+    if sums is None:
+        raise Unfit("there are no rows")
+    if sums.extreme.any():
+        raise Unfit("the columns are too large or too small to be squared; verify all rows at once")
+    return _evidence(certificate, _of_sums(sums, value, None))
+
+
+def full_gram(G, c, yy: float) -> np.ndarray:
+    """[[G, c], [c', yy]]"""
+    return np.block([[0.5 * (G + G.T), c[:, None]], [c[None, :], np.array([[yy]])]])
+
+
+def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence | None:
+    if not (np.isfinite(full).all() and (full.diagonal() >= 0.0).all()):
+        raise Unfit("G, c or yy are not finite, or G or yy has negative squares")
+    b = np.append(certificate.coef, -1.0).astype(LONG)
+    value = b @ (full.astype(LONG) @ b) + LONG(certificate.alpha) * (b[:-1] @ b[:-1])
+    # Exponents keep the squares of extreme columns in range.
+    exponent = np.zeros(len(full), dtype=np.int64)
+    diagonal = full.diagonal()
+    extreme = (diagonal > 0.0) & ~((diagonal > 1e-200) & (diagonal < 1e200))
+    exponent[extreme] = np.frexp(diagonal[extreme])[1] // 2
+    full = np.ldexp(np.ldexp(full, -exponent[:, None]), -exponent)
+    nothing = np.zeros(len(full))
+    products = _Products(
+        G=full, error=nothing, least_error=2 * UNIT, exponent=exponent, dead=diagonal == 0.0,
+        doubtful=np.zeros(len(full), dtype=bool), objective=float(max(value, 0.0)),
+    )  # fmt: skip
+    return _evidence(certificate, products)
+
+
+class _Objective:
+    """f at the certificate's model and its gradient, row by row in extended precision."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.certificate = certificate
+        self.support = np.flatnonzero(certificate.coef)
+        self.b = certificate.coef[self.support].astype(LONG)
+        k = len(self.support)
+        self.squares = self.weight = self.residual = LONG(0)
+        self.products, self.totals = np.zeros(k, dtype=LONG), np.zeros(k, dtype=LONG)
+        self.sizes = np.zeros(k + 1)  # sums of x^2, y^2, for the rounding
+        self.n_blocks = 0
+
+    def add(self, X, y, weight) -> None:
+        for start in range(0, len(y), _ROWS):
+            rows = slice(start, start + _ROWS)
+            w = np.ones(len(y[rows])) if weight is None else weight[rows]
+            self._add_block(X[rows][:, self.support].astype(np.float64), y[rows], w)
+
+    def _add_block(self, X, y, w) -> None:
+        y = y.astype(np.float64)
+        residual = y.astype(LONG) - LONG(self.certificate.intercept) - X.astype(LONG) @ self.b
+        weighted = w * residual
+        self.squares += weighted @ residual
+        self.residual += weighted.sum()
+        self.weight += w.astype(LONG).sum()
+        self.products += weighted @ X.astype(LONG)
+        self.totals += w @ X.astype(LONG)
+        with np.errstate(over="ignore"):
+            self.sizes += np.append(w @ X**2, w @ y**2)
+        self.n_blocks += 1
+
+    def total(self) -> float:
+        return float(self.squares + LONG(self.certificate.alpha) * (self.b @ self.b))
+
+    def model(self) -> Model:
+        """The same with rigorous errors, at the best intercept."""
+        c, root = self.certificate, np.sqrt(self.sizes)
+        value, gradient = self.squares, self.products.copy()
+        if c.fit_intercept and self.weight > 0:
+            value = value - self.residual**2 / self.weight
+            gradient -= self.totals * (self.residual / self.weight)
+        gradient -= LONG(c.alpha) * self.b
+        # Each residual is off by a few roundings of its parts, each sum by those of a block.
+        off = float(np.abs(self.b) @ root[:-1]) + root[-1]
+        off += abs(c.intercept) * float(np.sqrt(self.weight))
+        off *= gamma(len(self.b) + 6, LONG_UNIT)
+        sums = gamma(_ROWS + self.n_blocks + 12, LONG_UNIT)
+        norm = float(np.sqrt(np.maximum(value, 0)))
+        penalty = c.alpha * float(self.b @ self.b)
+        low = max(norm * (1.0 - 4 * sums) - off, 0.0) ** 2 - 4 * sums * float(self.squares)
+        return Model(
+            features=self.support, value=(max(low, 0.0) + penalty) * (1.0 - 16 * UNIT),
+            gradient=gradient.astype(np.float64),
+            error=4 * sums * root[:-1] * float(np.sqrt(self.squares)) + root[:-1] * off * 1.01
+            + np.abs(c.alpha * c.coef[self.support]) * 16 * UNIT,
+        )  # fmt: skip
+
+
+def _of_sums(sums: Sums, objective: _Objective, data) -> _Products:
+    dead = sums.is_constant
+    G, error, least = sums.finished()
+    doubtful = np.zeros(len(G), dtype=bool)
+    if sums.centre:
+        noise = _CONSTANT * UNIT * np.abs(np.ldexp(sums.origin, -sums.exponent))
+        doubtful = G.diagonal() <= sums.weight * noise**2
+    return _Products(
+        G=G, error=error, least_error=least, exponent=sums.exponent, dead=dead,
+        doubtful=doubtful & ~dead, objective=objective.total(), model=objective.model(), data=data,
+        sums=sums,
+    )  # fmt: skip
+
+
+def _evidence(certificate: Certificate, given: _Products) -> Evidence | None:
+    p = len(certificate.coef)
+    yy = float(given.G[p, p])
+    assumptions: list[str] = []
+    if given.dead[p] or yy <= 0.0:
+        return None
+    if given.doubtful[p]:
+        assumptions.append("y varies by no more than roundings of its mean")
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        alpha = np.ldexp(certificate.alpha, -2 * given.exponent[:p])
+        squares = given.G.diagonal()[:p] + alpha
+    # Columns of zeros, coefficients bounded to zero, and penalties beyond all numbers.
+    useful = ~given.dead[:p] & (certificate.lower < certificate.upper) & np.isfinite(squares)
+    useful &= (given.G.diagonal()[:p] > 0.0) | (certificate.alpha > 0.0)
+    useful[certificate.exclude] = False
+    useful &= ~_taken_for_constants(certificate, given.doubtful[:p], useful, assumptions)
+    scale, y_scale = np.sqrt(np.where(useful, squares, 1.0)), float(np.sqrt(yy))
+    relative = float(given.error[:p][useful].max(initial=0.0))
+    relative = max(relative, float(given.error[p]), given.least_error)
+    # Unit, penalty and quotient: six roundings of numbers up to one.
+    eps = relative + gamma(6)
+    if not eps < 1e-3:
+        raise Unfit("the products of the data have lost their digits: means beside the variation")
+    features = np.flatnonzero(useful)
+    A = _unit_gram(given.G, alpha, scale, features)
+    rows = None
+    if given.data is not None and given.sums is not None:
+        tau = np.sqrt(max(0.0, 1.0 - given.least_error / max(relative, given.least_error)))
+        X, y, weight = given.data
+        rows = Rows(X, y, weight, given.sums, scale, alpha, y_scale, tau)
+    dropped = _copies(certificate, features, A, rows, eps, assumptions)
+    kept = ~dropped[features]
+    if dropped.any():
+        features, A = features[kept], np.ascontiguousarray(A[np.ix_(kept, kept)])
+    position = np.full(p, -1)
+    position[features] = np.arange(len(features))
+    include = position[certificate.include]
+    to_form = np.ldexp(scale / y_scale, given.exponent[:p] - given.exponent[p])
+    outward = 1.0 + 8 * UNIT
+    with np.errstate(invalid="ignore", over="ignore"):
+        lo = certificate.lower[features] * to_form[features] * outward
+        hi = certificate.upper[features] * to_form[features] * outward
+    return Evidence(
+        A=A,
+        c=given.G[features, p] / scale[features] / y_scale,
+        eps=eps, lo=lo, hi=hi, live=features, position=position,
+        inside=include[include >= 0],
+        k=min(certificate.k - int((include < 0).sum()), len(features)),
+        unit=float(np.ldexp(y_scale**2, 2 * given.exponent[p])),
+        objective=given.objective,
+        form_coef=certificate.coef[features] * to_form[features],
+        rows=rows, model=given.model, to_form=to_form[features], assumptions=assumptions,
+    )  # fmt: skip
+
+
+def _unit_gram(G, alpha, scale, features) -> np.ndarray:
+    inverse = 1.0 / scale[features]
+    A = np.ascontiguousarray(G[np.ix_(features, features)])
+    for start in range(0, len(A), 256):  # blocks: no second p x p matrix
+        rows = slice(start, start + 256)
+        A[rows] *= inverse[rows, None] * inverse
+    A[np.diag_indices(len(A))] = 1.0
+    return A
+
+
+def _taken_for_constants(certificate, doubtful, useful, assumptions) -> np.ndarray:
+    """Columns that may be constants up to rounding and that the certificate leaves out."""
+    used = certificate.coef != 0.0
+    for split in certificate.splits:
+        used[split.features] = True
+    taken = doubtful & useful & ~used
+    for j in np.flatnonzero(taken):
+        assumptions.append(f"feature {j} is a constant up to roundings of its mean")
+    return taken
+
+
+def _copies(certificate, features, A, rows, eps, assumptions) -> np.ndarray:
+    """Mask over the problem's features that repeat another one; Unfit where one does not."""
+    dropped = np.zeros(len(certificate.coef), dtype=bool)
+    if len(certificate.copies) == 0:
+        return dropped
+    if certificate.alpha > 0.0:
+        raise Unfit("copies of features may not be left out where there is a penalty")
+    position = {int(j): i for i, j in enumerate(features)}
+    original = {int(j): int(other) for j, other in certificate.copies}
+    unbounded = np.isinf(certificate.lower) & np.isinf(certificate.upper)
+    for j, other in original.items():
+        where = f"feature {j} as a copy of {other}"
+        if j in certificate.include or not (unbounded[j] and unbounded[other]):
+            raise Unfit(f"{where}: it is included, or one of them has bounds")
+        if j not in position:
+            continue  # useless anyway
+        if other not in position:
+            raise Unfit(f"{where}: the other one may not be used")
+        _require_kept(original, j)
+        if rows is None:
+            if 1.0 - abs(A[position[j], position[other]]) > 8.0 * (eps + UNIT):
+                raise Unfit(f"{where}: their products say otherwise")
+            assumptions.append(f"{where}: as far as products can tell")
+        elif not _is_exact_copy(rows, j, other):
+            if _distance(rows, j, other) > _COPY:
+                raise Unfit(f"{where}: their columns say otherwise")
+            assumptions.append(f"{where}: they agree to {_COPY:g}, not exactly")
+        dropped[j] = True
+    return dropped
+
+
+def _require_kept(original: dict[int, int], feature: int) -> None:
+    """Each chain of copies must end at a feature that stays."""
+    seen = {feature}
+    while feature in original:
+        feature = original[feature]
+        if feature in seen:
+            raise Unfit(f"feature {feature} is a copy of itself in the end: none of them stays")
+        seen.add(feature)
+
+
+def _is_exact_copy(rows: Rows, j: int, other: int) -> bool:
+    """Is x_i o_m = x_m o_i for all rows i, exactly? m is the row with the largest o."""
+    used = slice(None) if rows.weight is None else rows.weight > 0.0
+    x, o = (
+        np.ldexp(rows.X[used, feature].astype(np.float64), -int(rows.exponent[feature]))
+        for feature in (j, other)
+    )
+    m = int(np.argmax(np.abs(o)))
+    left, right = _exact_product(x, o[m]), _exact_product(o, x[m])
+    return bool((left[0] == right[0]).all() and (left[1] == right[1]).all())
+
+
+def _exact_product(a, b) -> tuple[np.ndarray, np.ndarray]:
+    """(product, its rounding error), Veltkamp and Dekker: their sum is exact."""
+    splitter = 2.0**27 + 1.0
+    a1 = splitter * a - (splitter * a - a)
+    b1 = splitter * b - (splitter * b - b)
+    a2, b2, product = a - a1, b - b1, a * b
+    return product, a2 * b2 - (((product - a1 * b1) - a2 * b1) - a1 * b2)
+
+
+def _distance(rows: Rows, j: int, other: int) -> float:
+    a, b = rows.columns(np.array([j, other])).M.T
+    a, b = a / np.sqrt(a @ a), b / np.sqrt(b @ b)
+    difference = a - np.sign(a @ b) * b
+    return float(np.sqrt(difference @ difference))

@@ -1,0 +1,268 @@
+"""Bounds by dual vectors: what a node's own numbers prove (theory eqs. 2 to 6 and 14)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack, solve_triangular
+
+from bestk._verification.choice import fill_options, totals
+from bestk._verification.evidence import Evidence
+from bestk._verification.rounding import UNIT, gamma, largest_gain
+from bestk.certificate import SplitRecord
+
+FREE, IN, OUT = 0, 1, 2
+EMPTY = np.zeros(0, dtype=np.int64)
+# The products of the search had other last digits: charges may be lowered to fit these, by so many
+# times what rounding can do to a Cholesky factorisation.
+_LOWER = (0, 1, 4, 16, 64, 256, 1024)
+
+
+def lowered(size: int) -> list[float]:
+    """What to take off the diagonal of T, in turn, until A - T is positive semidefinite."""
+    return [factor * UNIT * (size + 4.0) * (size + 1.0) for factor in _LOWER]
+
+
+class Task(NamedTuple):
+    """A node's dual vector (live positions), its cell before the fixings, and the fixings."""
+
+    node: int
+    state: np.ndarray
+    places: np.ndarray
+    dual: np.ndarray
+    fixed_in: np.ndarray
+    fixed_out: np.ndarray
+
+
+class Outcome(NamedTuple):
+    """Proven values: of the cell, and of all supports that violate some fixing."""
+
+    own: float
+    violation: float
+
+
+class ProvenSplit:
+    """A split whose Q = A - T is proven positive semidefinite on the data at hand.
+
+    Raises ValueError if it is not.
+    """
+
+    def __init__(self, evidence: Evidence, record: SplitRecord) -> None:
+        self.evidence = evidence
+        place = evidence.position[record.features]
+        kept = np.flatnonzero(place >= 0)  # OUT features need no charge: a smaller matrix is enough
+        self.features = place[kept]
+        self.where = np.full(len(evidence.c), -1)
+        self.where[self.features] = np.arange(len(kept))
+        new = np.full(len(place), -1)
+        new[kept] = np.arange(len(kept))
+        self.t = np.asarray(record.t, dtype=np.float64)[kept]
+        self.clusters, self.matrices = [], []
+        for members, T in zip(record.clusters, record.matrices, strict=True):
+            stays = np.flatnonzero(new[members] >= 0)
+            if len(stays):
+                self.clusters.append(new[members][stays])
+                T = 0.5 * (T + T.T)[np.ix_(stays, stays)]
+                self.matrices.append(np.ascontiguousarray(T, dtype=np.float64))
+        self._prove()
+        if self.clusters:
+            self.choice = _Choice(self)
+
+    def covers(self, state: np.ndarray) -> bool:
+        return not (state[self.where < 0] != OUT).any()
+
+    def _prove(self) -> None:
+        if len(self.features) == 0:
+            return
+        t, matrices = self.t, self.matrices
+        for lower in lowered(len(t)):
+            self.t = t - lower
+            self.t[np.concatenate([EMPTY, *self.clusters])] = 0.0
+            self.matrices = [T - lower * np.eye(len(T)) for T in matrices]
+            Q = self._A.copy()
+            Q[np.diag_indices(len(Q))] -= self.t
+            for members, T in zip(self.clusters, self.matrices, strict=True):
+                Q[np.ix_(members, members)] -= T
+            if self._is_semidefinite(Q):
+                return
+        raise ValueError("its matrix A - T is not positive semidefinite")
+
+    def _is_semidefinite(self, Q: np.ndarray) -> bool:
+        """Cholesky runs through after a shift that exceeds its backward error (Rump, eq. 11)."""
+        diagonal = Q.diagonal()
+        if (diagonal <= 0.0).any():
+            return False
+        size = max([1, *map(len, self.clusters)])
+        shift = gamma(len(Q) + 3) * float(diagonal.sum()) + 4 * UNIT * size  # entries of Q rounded
+        Q[np.diag_indices(len(Q))] -= shift
+        return lapack.dpotrf(Q.T, lower=1, clean=0, overwrite_a=1)[1] == 0
+
+    @property
+    def _A(self) -> np.ndarray:
+        if len(self.features) == len(self.evidence.c):
+            same = np.array_equal(self.features, np.arange(len(self.features)))
+            return (
+                self.evidence.A if same else self.evidence.A[np.ix_(self.features, self.features)]
+            )
+        return self.evidence.A[np.ix_(self.features, self.features)]
+
+    def evaluate(self, tasks: list[Task]) -> list[Outcome]:
+        """The bounds of many nodes, with one matrix product for all of them."""
+        c, A = self.evidence.c[self.features], self._A
+        G = np.zeros((len(tasks), len(self.features)))
+        for row, task in zip(G, tasks, strict=True):
+            place = self.where[task.places]
+            np.add.at(row, place[place >= 0], task.dual[place >= 0])
+        Qg = G @ A - G * self.t
+        for members, T in zip(self.clusters, self.matrices, strict=True):
+            Qg[:, members] -= G[:, members] @ T
+        # |A|, |c|, |T| <= 1 (or Q is not semidefinite), and products with zeros are exact: with m
+        # nonzeros in g a product has fewer than m + 6 roundings.
+        m, size = np.count_nonzero(G, axis=1), np.abs(G).sum(axis=1)
+        if self.clusters:
+            m = m + max(map(len, self.clusters))
+        error = 1.01 * (m + 6) * UNIT * (1.0 + 2.0 * size)
+        quadratic = np.einsum("ij,ij->i", G, Qg)
+        lost = size * (error + 1.01 * (m + 6) * UNIT * (1.0 + 4.0 * size)) + 2.0 * self.evidence.eps
+        base = 1.0 - quadratic - lost
+        states = np.array([task.state[self.features] for task in tasks])
+        evaluate = self._blocks if self.clusters else self._diagonal
+        return evaluate(c - Qg, error, base, states, tasks)
+
+    def _left(self, base, total) -> np.ndarray:
+        """base - total, less the rounding of the sums."""
+        with np.errstate(invalid="ignore"):
+            value = base - total - gamma(self.evidence.k + 12) * (4.0 + np.abs(base) + total)
+        return np.where(np.isfinite(value), value, -np.inf)
+
+    def _diagonal(self, u, error, base, states, tasks) -> list[Outcome]:
+        e = self.evidence
+        # The unknown in the data, eps (1 + |b|_1)^2 <= 2 eps + 2 eps k |b|^2, is paid out of t.
+        t = self.t - 2.02 * e.eps * e.k
+        phi = largest_gain(u, error[:, None], t, e.lo[self.features], e.hi[self.features])
+        remaining = e.k - np.count_nonzero(states == IN, axis=1)
+        outcomes = []
+        for i, task in enumerate(tasks):
+            r = int(remaining[i])
+            if r < 0:
+                outcomes.append(Outcome(np.inf, np.inf))
+                continue
+            free = phi[i][states[i] == FREE]
+            total, last, following = _largest(free, r)
+            total += float(phi[i][states[i] == IN].sum())
+            own = float(self._left(base[i], total))
+            violation, rounding = np.inf, 4 * UNIT * total
+            if len(task.fixed_out) and r > 0:
+                # Forcing in the best of them replaces the r-th largest (eq. 5).
+                best = float(phi[i][self.where[task.fixed_out]].max())
+                with np.errstate(invalid="ignore"):
+                    less = max(0.0, last - best)
+                violation = float(self._left(base[i], total - less + rounding))
+            if len(task.fixed_in):
+                # Forcing out the weakest of them lets the next one in (eq. 6).
+                weakest = float(phi[i][self.where[task.fixed_in]].min())
+                less = max(0.0, weakest - following) if r > 0 and weakest >= last else 0.0
+                without = float(self._left(base[i], total - less + rounding))
+                violation = min(violation, without)
+            outcomes.append(Outcome(own, violation))
+        return outcomes
+
+    def _blocks(self, u, error, base, states, tasks) -> list[Outcome]:
+        e, choice = self.evidence, self.choice
+        gains = choice.gains(u)
+        outcomes = []
+        for i, task in enumerate(tasks):
+            fixed = np.concatenate([self.where[task.fixed_out], self.where[task.fixed_in]])
+            forced = np.repeat([IN, OUT], [len(task.fixed_out), len(task.fixed_in)])
+            found = choice.totals(gains, i, states[i], e.k, fixed, forced)
+            # (x + y)^2 <= (1 + q) x^2 + (1 + 1/q) y^2 with y the part of the error of u.
+            unsure = error[i] ** 2 * choice.spread * 1.1e12
+            found = np.where(found == -np.inf, -np.inf, found * (1.0 + 1.1e-12) + unsure)
+            # No support at all: any value is proven.
+            values = np.where(found == -np.inf, np.inf, self._left(base[i], found))
+            outcomes.append(Outcome(float(values[0]), float(values[1:].min(initial=np.inf))))
+        return outcomes
+
+
+def _largest(free: np.ndarray, r: int) -> tuple[float, float, float]:
+    """(sum of the r largest, the r-th, the one after); zeros stand for what is not there."""
+    if r == 0:
+        return 0.0, np.inf, float(free.max(initial=0.0))
+    if r >= len(free):
+        return float(free.sum()), (float(free.min()) if r == len(free) else 0.0), 0.0
+    order = np.partition(free, (len(free) - r - 1, len(free) - r))
+    return float(order[-r:].sum()), float(order[-r]), float(order[-r - 1])
+
+
+class _Choice:
+    """The largest sum of u_S' T_S^-1 u_S over supports, cluster by cluster (eq. 14).
+
+    Quadratic forms come from Cholesky factors of T - zeta I, where zeta exceeds the backward error
+    of factorisation and solution, 4 m (m + 3) u for m features. So each of them is exact for a
+    matrix between zero and T and therefore not too small. The unknown in the data is part of it.
+    """
+
+    def __init__(self, split: ProvenSplit) -> None:
+        e = split.evidence
+        inside = np.concatenate(split.clusters)
+        self.single = np.setdiff1d(np.arange(len(split.features)), inside)
+        zeta = 2.02 * e.eps * e.k
+        self.t = split.t[self.single] - zeta
+        if (self.t <= 0.0).any():
+            raise ValueError("its charges do not exceed the rounding of the data")
+        self.members = inside
+        self.first = np.cumsum([0, *map(len, split.clusters)])
+        self.owner = np.full(len(split.features), -1)
+        self.factors, self.ones, pairs = [], np.zeros(len(inside)), []
+        spread = 0.0
+        for i, T in enumerate(split.matrices):
+            m = len(T)
+            self.owner[split.clusters[i]] = i
+            T = T - (zeta + 4.04 * m * (m + 3) * UNIT * max(1.0, T.diagonal().max())) * np.eye(m)
+            L, failed = lapack.dpotrf(T, lower=1, clean=1)
+            if failed:
+                raise ValueError("a block of its charges is not positive definite")
+            self.factors.append(L)
+            self.ones[self.first[i] : self.first[i + 1]] = 1.0 / T.diagonal()
+            pairs.append(_pair_factors(T, self.first[i]))
+            rough = np.abs(solve_triangular(L, np.eye(m), lower=True)).sum(axis=1)
+            spread += 1.1 * float(rough @ rough)
+        self.pair_index = np.concatenate([index for index, _ in pairs])
+        self.pair_factor = np.concatenate([factor for _, factor in pairs])
+        self.first_pair = np.cumsum([0, *(len(index) for index, _ in pairs)])
+        self.spread = spread + e.k * 1.01 / float(self.t.min(initial=np.inf))
+
+    def gains(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """u, gains of whole clusters and of single features, one row for each node."""
+        whole = np.empty((len(u), len(self.factors)))
+        for i, L in enumerate(self.factors):
+            members = self.members[self.first[i] : self.first[i + 1]]
+            w = solve_triangular(L, u[:, members].T, lower=True)
+            whole[:, i] = (w * w).sum(axis=0) * (1.0 + gamma(len(L) + 4))
+        return u, whole, u[:, self.single] ** 2 / self.t * (1.0 + 4 * UNIT)
+
+    def totals(self, gains, i: int, state, k: int, fixed, forced) -> np.ndarray:
+        """The largest total of node i, then with each of `fixed` forced in or out."""
+        u, whole, single = (part[i] for part in gains)
+        n = len(self.factors)
+        options, price = np.empty((n, 4)), np.empty(n, dtype=np.int64)
+        own = np.ascontiguousarray(state, dtype=np.int64)
+        given = (
+            u, own, self.members, self.first, self.ones, self.pair_index, self.pair_factor,
+            self.first_pair, whole,
+        )  # fmt: skip
+        for cluster in range(n):
+            fill_options(*given, cluster, options, price)
+        out = np.empty(1 + len(fixed))
+        totals(*given, options, price, self.owner, self.single, single, k, fixed, forced, out)
+        return np.where(out == -np.inf, out, out * (1.0 + gamma(k + 8)))
+
+
+def _pair_factors(T: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of all pairs of a cluster, and (1/l11, l21, 1/l22) of their 2 x 2 factors."""
+    i, j = np.triu_indices(len(T), 1)
+    l11 = np.sqrt(T[i, i])
+    l21 = T[i, j] / l11
+    rest = T[j, j] - l21 * l21
+    if (rest <= 0.0).any():
+        raise ValueError("a block of its charges is not positive definite")
+    return start + np.column_stack([i, j]), np.column_stack([1.0 / l11, l21, 1.0 / np.sqrt(rest)])

@@ -1,0 +1,199 @@
+"""Random problems of every kind against brute force, and every certificate against the verifier.
+
+    python tests/fuzz.py --seconds 600        # or: make fuzz
+    python tests/fuzz.py --seed 1234          # one instance, to look at a finding
+
+Each seed decides a problem, its options, how it is given (rows, batches, Gram matrix), the switches
+of the search and its limits. A finding is an exception, a bound above the true optimum, a model
+worse than claimed, a certificate that does not verify, or a false one that does.
+"""
+
+import argparse
+import sys
+import traceback
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+from instances import REGIMES, Instance, make, tolerance
+
+from bestk import Advanced, Problem, Status
+from bestk.verification import verify_batches
+
+_PIECE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    seed: int
+    kind: str
+    text: str
+
+
+def varied(seed: int) -> tuple[Instance, dict, str]:
+    """(instance, settings, source) of a seed: what `make` varies, and types, switches, limits."""
+    rng = np.random.default_rng([seed, 77])
+    instance = make(seed, REGIMES[rng.integers(len(REGIMES))])
+    options = instance.options
+    if rng.random() < 0.3:
+        options["fit_intercept"] = True
+    if rng.random() < 0.1 and instance.regime in ("plain", "wide", "square"):
+        instance.X = instance.X.astype(np.float32)
+    if rng.random() < 0.1 and instance.X.dtype == np.float64:
+        instance.X = np.asfortranarray(instance.X)
+    source = rng.choice(["rows", "rows", "rows", "batches", "gram"])
+    if source == "gram":
+        options.pop("fit_intercept", None)
+    settings = {
+        "gap_tol": float(rng.choice([1e-4, 0.0, 0.05])),
+        "search": str(rng.choice(["best-first", "best-first", "breadth-first", "depth-first"])),
+        "bound": str(rng.choice(["descent", "descent", "descent", "admm", "fast", "subgradient"])),
+        "node_limit": [None, None, None, 0, 1, 5][rng.integers(6)],
+        "n_threads": 1,
+        "advanced": Advanced(
+            fixing=bool(rng.random() < 0.8),
+            enumeration=bool(rng.random() < 0.5),
+            split=str(rng.choice(["optimised", "uniform"])),
+            branching=str(rng.choice(["relaxation", "relaxation", "heuristic"])),
+            rebuild=bool(rng.random() < 0.8),
+            batch_size=[None, 1, 2][rng.integers(3)],
+        ),
+    }
+    return instance, settings, str(source)
+
+
+def centred(instance: Instance) -> Instance:
+    """The same problem without an intercept, for brute force."""
+    options = dict(instance.options)
+    if not options.pop("fit_intercept", False):
+        return instance
+    weight = np.asarray(options.get("sample_weight", np.ones(len(instance.y))))
+    share = (weight / weight.sum())[:, None]
+    X, y = instance.X.astype(float), instance.y.astype(float)[:, None]
+    # Twice: what rounding left of the mean. Constants become exact zeros.
+    X, y = (Z - (share * Z).sum(axis=0) for Z in (X, y))
+    X, y = (Z - (share * Z).sum(axis=0) for Z in (X, y))
+    origin = np.abs(instance.X.astype(float)).max(axis=0)
+    X[:, np.abs(X).max(axis=0) <= 1e-14 * origin] = 0.0
+    if np.abs(y).max() <= 1e-14 * np.abs(instance.y.astype(float)).max():
+        y[:] = 0.0
+    return replace(instance, X=X, y=y[:, 0], options=options)
+
+
+def solved(instance: Instance, settings: dict, source: str):
+    """(result, verification) of an instance that is given in one of several ways."""
+    options = dict(instance.options)
+    choice = {name: options.pop(name) for name in ("include", "exclude") if name in options}
+    X, y = instance.X, instance.y
+    if source == "rows":
+        problem = Problem.from_data(X, y, **options)
+        result = problem.solve(instance.k, **choice, **settings)
+        return result, result.certificate.verify(X, y, options.get("sample_weight"), n_threads=1)
+    weight = options.pop("sample_weight", np.ones(len(y)))
+    if source == "batches":
+        parts = np.array_split(np.arange(len(y)), min(3, len(y)))
+        batches = [(X[rows], y[rows], weight[rows]) for rows in parts]
+        problem = Problem.from_batches(batches, **options)
+        result = problem.solve(instance.k, **choice, **settings)
+        return result, verify_batches(result.certificate, batches, n_threads=1)
+    X, y = X.astype(float), y.astype(float)
+    G, c, yy = X.T @ (weight[:, None] * X), X.T @ (weight * y), float(y @ (weight * y))
+    problem = Problem.from_gram(G, c, yy, len(y), **options)
+    result = problem.solve(instance.k, **choice, **settings)
+    return result, result.certificate.verify_gram(G, c, yy, n_threads=1)
+
+
+def slack_of(instance: Instance, optimum: float, yy: float, source: str) -> float:
+    """How well brute force knows the optimum, and sums of products the data."""
+    slack = tolerance(instance, optimum, yy)
+    return slack if source == "rows" else slack + 1e-9 * yy
+
+
+def check(seed: int) -> list[Finding]:
+    instance, settings, source = varied(seed)
+    try:
+        result, verification = solved(instance, settings, source)
+        plain = centred(instance)
+        optimum = plain.brute_force()
+        return [
+            Finding(seed=seed, kind=kind, text=f"{instance.regime}, {source}: {text}")
+            for kind, text in _findings(instance, settings, source, result, verification, optimum)
+        ]
+    except Exception:  # whatever it is, it is a finding
+        return [Finding(seed=seed, kind="crash", text=traceback.format_exc())]
+
+
+def _findings(instance, settings, source, result, verification, optimum):
+    slack = slack_of(instance, optimum, result.yy, source)
+    if result.lower_bound > optimum + slack:
+        yield "wrong bound", f"claims {result.lower_bound!r}, the optimum is {optimum!r}"
+    if result.objective < optimum - slack:
+        yield "wrong model", f"reports {result.objective!r}, the optimum is {optimum!r}"
+    reach = settings["gap_tol"] * max(result.objective, 1e-12 * result.yy)
+    if result.status is Status.OPTIMAL and result.objective > optimum + reach + slack:
+        yield "wrong status", f"OPTIMAL at {result.objective!r}, the optimum is {optimum!r}"
+    if result.is_proven is False and settings["node_limit"] is None:
+        yield "wrong status", f"{result.status} without a limit"
+    if not verification:
+        yield "not verified", "; ".join(verification.failures)
+    if verification.lower_bound > optimum + slack:
+        yield "wrong verification", f"{verification.lower_bound!r}, the optimum is {optimum!r}"
+    if source == "rows" and result.yy > 0:
+        lie = max(optimum * 1.001, optimum + 2 * slack) + 1e-9 * result.yy
+        false = replace(result.certificate, lower_bound=lie, objective=max(lie, result.objective))
+        weight = instance.options.get("sample_weight")
+        if false.verify(instance.X, instance.y, weight, n_threads=1):
+            yield "wrong verification", f"accepts {lie!r}, the optimum is {optimum!r}"
+
+
+def check_many(seeds: range) -> tuple[Counter, list[Finding]]:
+    """(what was tried, findings)."""
+    tried, findings = Counter(), []
+    for seed in seeds:
+        instance, _, source = varied(seed)
+        tried[instance.regime] += 1
+        tried[f"({source})"] += 1
+        findings += check(seed)
+    return tried, findings
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    arguments.add_argument("--seconds", type=float, default=600.0)
+    arguments.add_argument("--start", type=int, default=0, help="first seed")
+    arguments.add_argument("--count", type=int, default=10**9, help="most instances")
+    arguments.add_argument("--seed", type=int, help="only this one")
+    arguments.add_argument("--workers", type=int, default=2)
+    chosen = arguments.parse_args()
+    if chosen.seed is not None:
+        print(varied(chosen.seed))
+        for finding in check(chosen.seed):
+            print(finding.kind, finding.text, sep=": ")
+        return 0
+    started, tried, findings = perf_counter(), Counter(), []
+    first, last = chosen.start, chosen.start + chosen.count
+    with ProcessPoolExecutor(chosen.workers) as pool:
+        while first < last and perf_counter() - started < chosen.seconds:
+            pieces = [
+                range(a, min(a + _PIECE, last))
+                for a in range(first, min(first + 4 * chosen.workers * _PIECE, last), _PIECE)
+            ]
+            for counts, found in pool.map(check_many, pieces):
+                tried += counts
+                findings += found
+                for finding in found:
+                    print(f"seed {finding.seed}: {finding.kind}: {finding.text}", flush=True)
+            first = pieces[-1].stop
+    n = sum(tried[regime] for regime in REGIMES)
+    kinds = Counter(finding.kind for finding in findings)
+    wrong = sum(kinds.values()) - kinds["crash"]
+    print(f"{n} instances in {perf_counter() - started:.0f} s, seeds {chosen.start} to {first - 1}")
+    print("by kind: " + ", ".join(f"{name} {count}" for name, count in sorted(tried.items())))
+    print(f"crashes: {kinds['crash']}, wrong claims: {wrong} {dict(kinds) if kinds else ''}")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
