@@ -12,7 +12,9 @@ from instances import REGIMES, Instance, bounded_fit, make, make_medium
 
 from bestk._verification.enumeration import Enumeration
 from bestk._verification.evidence import from_rows
+from bestk._verification.exact import ExactForm, exact_products
 from bestk._verification.scan import scan
+from bestk._verification.splits import ProvenSplit, Task
 from bestk._verification.supports import Judge
 from bestk.certificate import Certificate, ProofTree, SplitRecord
 from bestk.fingerprint import fingerprint, gram_digest, rows_digest
@@ -436,6 +438,49 @@ def certify_by_enumeration(X, y, k: int, support=None) -> Certificate:
     return sealed(certificate, rows_digest(X, y))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_blocks_of_any_size_bound_every_cell(seed):
+    """Clusters of three and more: below the optimum of the cell, and as in rational numbers."""
+    rng = np.random.default_rng(seed)
+    instance = make(int(rng.integers(100)), "plain")
+    X = rng.standard_normal((20, 8)) + 0.7 * rng.standard_normal((20, 1))
+    instance = replace(instance, X=X, y=X[:, 0] + rng.standard_normal(20), k=4, options={})
+    form = Form(instance)
+    order = rng.permutation(8)
+    clusters = (order[:3], order[3:7])
+    t = np.where(np.isin(np.arange(8), order[7:]), 1.0, 0.0)
+    T = np.diag(t)
+    for cluster in clusters:
+        T[np.ix_(cluster, cluster)] = form.A[np.ix_(cluster, cluster)]
+    share = 0.9 / np.linalg.eigvals(np.linalg.solve(form.A, T)).real.max()
+    record = SplitRecord(form.live, share * t, clusters,
+                         tuple(share * T[np.ix_(c, c)] for c in clusters))  # fmt: skip
+    evidence = from_rows(certify(instance), instance.X, instance.y, None)
+    products = exact_products(instance.X, instance.y, None, False, range(8))
+    exact = ExactForm(certify(instance), *products)
+    values = values_of_supports(instance.X, instance.y, 4)
+    for _ in range(6):
+        state = rng.choice(np.array([FREE, IN, OUT], dtype=np.int8), 8, p=[0.7, 0.15, 0.15])
+        state[np.flatnonzero(state == IN)[4:]] = FREE
+        g = np.linalg.solve(form.A, form.c).astype(np.float32) * rng.random()
+        free = np.flatnonzero(state == FREE)
+        fixed = (free[:1], free[1:3])
+        task = Task(0, state, np.arange(8), g.astype(float), *fixed)
+        (found,), (true,) = (s.evaluate([task]) for s in
+                             (ProvenSplit(evidence, record), exact.split(record)))  # fmt: skip
+        assert found.own <= float(true.own) <= found.own + 1e-9
+        assert found.violation <= float(true.violation) <= found.violation + 1e-9
+        inside, allowed = set(np.flatnonzero(state == IN)), set(np.flatnonzero(state != OUT))
+        cell = [v for S, v in values.items() if inside <= set(S) <= allowed]
+        assert found.own <= min(cell, default=np.inf)
+        for j in fixed[0]:
+            lacking = [v for S, v in values.items() if inside <= set(S) <= allowed - {j}]
+            assert found.violation <= min(lacking, default=np.inf)
+        for j in fixed[1]:
+            having = [v for S, v in values.items() if inside | {j} <= set(S) <= allowed]
+            assert found.violation <= min(having, default=np.inf)
+
+
 # --- Enumeration
 
 
@@ -722,6 +767,46 @@ def test_inadmissible_models_are_noticed():
         assert any(reason in failure for failure in found.failures), (change, found.failures)
 
 
+def scrambled(rng, certificate: Certificate, value: float) -> Certificate:
+    """A few random changes to a proof, all of them well-formed, and a claim of `value`."""
+    tree, m = certificate.tree, len(certificate.tree)
+    columns = {}
+    for name in rng.choice(["parent", "feature", "inside", "split", "enumerated", "dual"], 2):
+        at = int(rng.integers(1, m))
+        if name == "dual":
+            noise = rng.standard_normal(len(tree.dual_value)) * rng.choice([0.01, 0.3, 3.0])
+            columns["dual_value"] = (tree.dual_value + noise).astype(np.float32)
+        else:
+            new = {
+                "parent": rng.integers(at), "feature": rng.integers(-1, 8), "inside": True,
+                "split": rng.integers(-1, 2), "enumerated": rng.random() < 0.5,
+            }[name]  # fmt: skip
+            columns[name] = changed(columns.get(name, getattr(tree, name)), at, new)
+    if rng.random() < 0.3:  # somebody else's fixings
+        columns["in_index"] = rng.integers(0, 8, len(tree.in_index))
+        columns["out_index"] = rng.integers(0, 8, len(tree.out_index))
+    factor = rng.choice([1.0, 1.0, 0.9, 1.001])
+    splits = tuple(split._replace(t=split.t * factor) for split in certificate.splits)
+    claim = replace(certificate, splits=splits, lower_bound=value, objective=value)
+    return with_tree(claim, **columns)
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_no_scrambled_proof_proves_too_much(exact):
+    """The model is not the best one, so a bound above the optimum would show."""
+    instance, certificate = proof()
+    form, optimum = Form(instance), certificate.objective
+    coef, _ = form.fit([4, 5, 6])
+    worse = form.objective(instance, coef, 0.0)
+    certificate = replace(certificate, coef=coef)
+    rng = np.random.default_rng(exact)
+    for _ in range(60 if exact else 400):
+        found = checked(instance, scrambled(rng, certificate, worse), exact=exact)
+        assert not found
+        assert found.objective == pytest.approx(worse)
+        assert found.lower_bound <= optimum * (1 + 1e-12)
+
+
 def test_malformed_certificates_are_failures():
     instance, certificate = proof()
     tree, split = certificate.tree, certificate.splits[0]
@@ -861,6 +946,21 @@ def test_extreme_units_are_no_problem(factor):
     assert found, str(found)
 
 
+@pytest.mark.parametrize("factor", [2.0**-900, 2.0**900])
+def test_extreme_weights_are_no_problem(factor):
+    instance = make(0, "plain")
+    instance.options = {"sample_weight": np.random.default_rng(0).random(len(instance.y))}
+    plain = certify(instance)
+    scaled = replace(
+        instance, options={"sample_weight": factor * instance.options["sample_weight"]}
+    )
+    objective = plain.objective * factor
+    certificate = replace(plain, objective=objective, lower_bound=objective)
+    digest = rows_digest(scaled.X, scaled.y, scaled.options["sample_weight"])
+    found = checked(scaled, sealed(certificate, digest))
+    assert found, str(found)
+
+
 def test_large_means_beside_an_intercept():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, 6)) + 1e6 * rng.standard_normal(6)
@@ -870,6 +970,30 @@ def test_large_means_beside_an_intercept():
     assert checked(instance, certificate), str(checked(instance, certificate))
     assert checked(instance, certificate, exact=True)
     assert verify_batches(certificate, as_batches(instance, 7))
+
+
+def test_a_target_without_variation_needs_no_proof():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 4))
+    for y in (np.zeros(20), np.full(20, 0.1)):
+        instance = Instance(regime="plain", X=X, y=y, k=2, options={"fit_intercept": True})
+        certificate = certify(instance)
+        certificate = replace(certificate, coef=np.zeros(4), intercept=float(y[0]))
+        assert checked(instance, certificate)
+        assert checked(instance, certificate, exact=True)
+        assert verify_batches(certificate, as_batches(instance, 6))
+        for wrong in ({"intercept": 1.0}, {"lower_bound": 0.1, "objective": 0.1}):
+            assert not checked(instance, replace(certificate, **wrong))
+
+
+def test_many_rows_in_batches_keep_their_digits():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30_000, 6)) + 2.0
+    y = 10 * X[:, 0] - 8 * X[:, 1] + 0.1 * rng.standard_normal(30_000)
+    instance = Instance(regime="plain", X=X, y=y, k=2, options={"fit_intercept": True})
+    certificate = certify(instance)
+    assert verify_batches(certificate, as_batches(instance, 4000))
+    assert checked(instance, certificate)
 
 
 # --- The rest

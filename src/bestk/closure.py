@@ -14,7 +14,7 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import qr
+from scipy.linalg import qr, solve_triangular
 
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk._scan import condition, gain_rows, residual_rows, scan
@@ -38,6 +38,8 @@ _LONGEST_PIECE = 0.5
 _NEARLY_PERFECT = 1e-6
 # Residual norms below this (in units of the column) are rounding, even in the QR factor.
 _RANK_TOLERANCE = 1e-13
+# A residual column whose direction is less certain than this is not judged beside others.
+_DOUBTFUL = 1e-4
 
 
 class LimitReached(Exception):
@@ -184,23 +186,28 @@ class Enumeration(NamedTuple):
         """
         form = self.form
         R, z = form.triangle if form.triangle is not None else _root_of_gram(form)
-        basis = _orthonormal(R[:, inside])
-        residual, z = _project_out(basis, R[:, free]), _project_out(basis, z)
-        norm = np.linalg.norm(residual, axis=0)
-        live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
-        if self.copies_matter and not live.all():
+        residual, error = _residuals(R[:, inside], np.column_stack([R[:, free], z]))
+        residual, z = residual[:, :-1], residual[:, -1]
+        norm, left = np.linalg.norm(residual, axis=0), float(z @ z)
+        live = np.flatnonzero(norm > _RANK_TOLERANCE * np.sqrt(len(R)))
+        if self.copies_matter and len(live) < len(free):
             return None
-        free, columns = free[live], residual[:, live] / norm[live]
-        r = min(r, len(free))
-        if r == len(free):
-            return [np.concatenate([inside, free])]
+        r = min(r, len(live))
+        if r == len(live):
+            return [np.concatenate([inside, free[live]])]
+        # The least certain come first: what begins with one of them is looked at on its own.
+        relative = error[live] / norm[live]
+        order = np.argsort(-relative, kind="stable")
+        free, relative, live = free[live[order]], relative[order], live[order]
+        doubtful = relative > _DOUBTFUL
         k = len(inside) + r
-        eps = (len(R) + 12) * UNIT_ROUNDOFF + 4 * UNIT_ROUNDOFF / norm[live].min()
+        eps = (len(R) + 12) * UNIT_ROUNDOFF + 2.0 * relative[~doubtful].max(initial=0.0)
+        columns = residual[:, live] / norm[live]
         H = columns.T @ columns
         H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
-        left, error = float(z @ z), (len(R) + 12) * UNIT_ROUNDOFF  # of z itself
+        H[doubtful, doubtful] = -1.0
         needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - self.value
-        needed -= error * (2.0 * np.sqrt(left) + error)
+        needed -= error[-1] * (2.0 * np.sqrt(left) + error[-1])
         return self._hits_of_scan(H, columns.T @ z, needed, inside, free, r)
 
 
@@ -233,17 +240,22 @@ def _balanced_edges(m, r, count):
     return np.unique(np.concatenate([[0], cuts, [m]])).tolist()
 
 
-def _project_out(basis, columns):
-    for _ in range(2):  # the second pass removes what rounding left of the first
-        columns = columns - basis @ (basis.T @ columns)
-    return columns
+def _residuals(inside, columns):
+    """What is left of columns beside the span of others, and how far rounding may have moved it.
 
-
-def _orthonormal(columns):
-    """Orthonormal basis of the columns' span, dependent ones dropped."""
-    basis, triangle, _ = qr(columns, mode="economic", pivoting=True)
+    All columns are known to a few roundings. Where a column is a sum of large multiples of nearly
+    dependent others, their errors come in with these multiples.
+    """
+    basis, triangle, _ = qr(inside, mode="economic", pivoting=True)
     size = np.abs(np.diag(triangle))
-    return basis[:, : len(size)][:, size > _RANK_TOLERANCE * size.max(initial=0.0)]
+    rank = np.count_nonzero(size > _RANK_TOLERANCE * size.max(initial=0.0))  # dependent ones go
+    basis, triangle = basis[:, :rank], triangle[:rank, :rank]
+    first = basis.T @ columns
+    residual = columns - basis @ first
+    residual -= basis @ (basis.T @ residual)  # what rounding left of the first pass
+    multiples = np.abs(solve_triangular(triangle, first)).sum(axis=0) if rank else 0.0
+    error = (len(inside) + 12) * UNIT_ROUNDOFF * (1.0 + multiples)
+    return residual, np.broadcast_to(error, residual.shape[1])
 
 
 def _root_of_gram(form):

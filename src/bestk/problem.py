@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import lapack, lstsq
 
 from bestk._kernels import UNIT_ROUNDOFF
+from bestk.compensated import residual_of
 from bestk.fingerprint import DataDigest, gram_digest, rows_digest
 from bestk.moments import Moments
 from bestk.threads import blas_threads
@@ -31,6 +32,8 @@ _RANK_TOLERANCE = 1e-14
 _TINY_RIDGE = 1e-8
 # Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
 _WELL_CONDITIONED = 1e-3
+# Rounding errors up to this share of a residual norm are left in an objective.
+_VISIBLE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,13 +342,15 @@ class Problem:
         if (coef < lo).any() or (coef > hi).any():
             from scipy.optimize import lsq_linear  # slow to import, seldom needed
 
-            # The solver asks for lower < upper and for full rank: a ridge far below rounding of the
-            # objective makes copies of a column share their coefficient.
-            box = (lo * scale, np.maximum(hi * scale, lo * scale + 1e-300))
+            # The solver asks for lower < upper, for a target of order one and for full rank: a
+            # ridge far below rounding makes copies of a column share their coefficient.
+            size = np.linalg.norm(rhs)
+            low, high = lo * scale / size, hi * scale / size
             M = np.vstack([M / norms, _TINY_RIDGE * np.eye(len(support))])
-            rhs = np.concatenate([rhs, np.zeros(len(support))])
+            rhs = np.concatenate([rhs / size, np.zeros(len(support))])
+            box = (low, np.maximum(high, low + 1e-300))
             coef = lsq_linear(M, rhs, bounds=box, method="bvls", tol=1e-14, max_iter=1000).x
-            coef = np.clip(coef / scale, lo, hi)
+            coef = np.clip(coef * size / scale, lo, hi)
         return coef, self._loss(support, coef)
 
     def columns(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -354,6 +359,8 @@ class Problem:
             X, y, weight = self._data.X, self._data.y, self._data.weight
             M = (X[:, support] - self.x_mean[support]) * self.units[support]
             rhs = y.astype(np.float64) - self.y_mean
+            if self.fit_intercept:  # means are rounded: what they left is subtracted, too
+                M, rhs = M - _mean(M, weight), rhs - _mean(rhs, weight)
             if weight is not None:
                 root = np.sqrt(weight)
                 M, rhs = M * root[:, None], rhs * root
@@ -372,20 +379,56 @@ class Problem:
             rhs = np.concatenate([rhs, np.zeros(len(support))])
         return M, rhs
 
+    def rounding_of(self, support: np.ndarray, coef: np.ndarray) -> float:
+        """Bound on the rounding error of sqrt(objective) of a model, as `fit` evaluates it.
+
+        Each residual is a sum of k + 1 products, so its error is a few roundings of their sizes;
+        as a norm over the rows, of ||y|| and all ||x_j b_j||. The sum of n squares adds n / 2
+        roundings of a norm that is no larger than all of these together.
+        """
+        size = self._size(support, coef)
+        if self._data is None:
+            # A difference of squares: its root keeps half of the digits.
+            return size * float(np.sqrt(self.error + (2 * len(support) + 8) * UNIT_ROUNDOFF))
+        return (len(self._data.y) / 2 + len(support) + 10) * UNIT_ROUNDOFF * size
+
+    def _size(self, support: np.ndarray, coef: np.ndarray) -> float:
+        """||y|| + sum of ||x_j b_j||, ridge rows included."""
+        squares = self.gram.diagonal()[support] + self.ridge[support]
+        return float(np.sqrt(self.yy) + np.sqrt(squares) @ np.abs(coef / self.units[support]))
+
     def _loss(self, support: np.ndarray, coef: np.ndarray) -> float:
         shrunk = np.sqrt(self.alpha) * coef
         penalty = float(shrunk @ shrunk)
-        if self._data is not None:
-            X, y, weight = self._data.X, self._data.y, self._data.weight
-            units = self.units[support]
-            chosen = (X[:, support] - self.x_mean[support]) * units
-            residual = y.astype(np.float64) - self.y_mean - chosen @ (coef / units)
-            if weight is not None:
-                return float(residual @ (weight * residual)) + penalty
-            return float(residual @ residual) + penalty
-        G = self.gram[np.ix_(support, support)]
-        loss = self.yy - 2.0 * self.moment[support] @ coef + coef @ G @ coef
-        return max(float(loss), 0.0) + penalty
+        units = self.units[support]
+        b = coef / units
+        if self._data is None:
+            G = self.gram[np.ix_(support, support)]
+            loss = self.yy - 2.0 * self.moment[support] @ b + b @ G @ b
+            return max(float(loss), 0.0) + penalty
+        X, y, x_mean = self._data.X[:, support], self._data.y, self.x_mean[support]
+        residual = y.astype(np.float64) - self.y_mean - ((X - x_mean) * units) @ b
+        loss = self._squares(residual)
+        rounding = (len(support) + 2) * UNIT_ROUNDOFF * self._size(support, coef)
+        if rounding > _VISIBLE * np.sqrt(loss + penalty):
+            loss = self._squares(residual_of(y, self.y_mean, X, x_mean, units, b))
+        return loss + penalty
+
+    def _squares(self, residual: np.ndarray) -> float:
+        """Weighted sum of squares, after the best intercept."""
+        assert self._data is not None
+        weight = self._data.weight
+        if self.fit_intercept:
+            residual = residual - _mean(residual, weight)
+        return float(residual @ (residual if weight is None else weight * residual))
+
+
+def _mean(rows, weight):
+    """Weighted mean over rows; the plain one if there is no weight."""
+    if weight is None:
+        return rows.mean(axis=0)
+    total = weight.sum()
+    return (weight @ rows) / total if total > 0.0 else 0.0
 
 
 def _least_squares(M, norms, rhs):

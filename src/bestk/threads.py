@@ -5,18 +5,73 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from threading import Lock, get_ident
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas_libraries() -> tuple[list[Any], list[Any]]:
+    """BLAS libraries with one setting for the process, and those with one for each thread."""
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    private = [x for x in libraries if getattr(x, "threading_layer", None) == "openmp"]
+    return [x for x in libraries if x not in private], private
+
+
+def _set_threads(libraries: list[Any], counts: list[int]) -> None:
+    for library, n in zip(libraries, counts, strict=True):
+        library.set_num_threads(n)
+        # From version 3.7 on, the thread that has set a number is the only one that may do so.
+        getattr(library, "clear_controlling_thread", lambda: None)()
 
 
 def default_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _SharedLimit:
+    """The limit on the threads of BLAS, of which a process has one for all its Python threads.
+
+    While blocks of several threads overlap, the smallest of their limits holds. The first one in
+    remembers what was there before, the last one out restores it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._blocks: dict[object, tuple[int, int]] = {}  # block: (its thread, its limit)
+        self._before: list[int] = []
+
+    def enter(self, block: object, n: int) -> None:
+        with self._lock:
+            if not self._blocks:
+                self._before = [library.num_threads for library in _blas_libraries()[0]]
+            self._blocks[block] = get_ident(), n
+            self._apply()
+
+    def leave(self, block: object) -> None:
+        with self._lock:
+            # Ctrl-C may have come before the block was entered.
+            if self._blocks.pop(block, None) is not None:
+                self._apply()
+
+    def after_fork(self) -> None:
+        """In a child process only the thread that forked is left."""
+        self._lock = Lock()
+        if self._blocks:
+            here = get_ident()
+            self._blocks = {b: entry for b, entry in self._blocks.items() if entry[0] == here}
+            self._apply()
+
+    def _apply(self) -> None:
+        smallest = min((n for _, n in self._blocks.values()), default=None)
+        counts = self._before if smallest is None else [smallest] * len(self._before)
+        _set_threads(_blas_libraries()[0], counts)
+
+
+_shared = _SharedLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_shared.after_fork)
 
 
 @contextmanager
@@ -24,9 +79,16 @@ def blas_threads(n: int | None) -> Iterator[None]:
     """Let BLAS use n threads (None: leave it alone) inside the block."""
     if n is None:
         yield
-    else:
-        with _controller().limit(limits=n, user_api="blas"):
-            yield
+        return
+    block, private = object(), _blas_libraries()[1]
+    before = [library.num_threads for library in private]
+    try:
+        _set_threads(private, [n] * len(private))
+        _shared.enter(block, n)
+        yield
+    finally:
+        _shared.leave(block)
+        _set_threads(private, before)
 
 
 class Workers:

@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from bestk._verification import evidence as data
 from bestk._verification.cover import Cover, cover
 from bestk._verification.enumeration import Cell, Enumeration, Unjudged
-from bestk._verification.evidence import Evidence, Unfit
+from bestk._verification.evidence import Evidence, NoVariation, Unfit
 from bestk._verification.exact import (
     MAX_ENTRIES,
     MAX_FEATURES,
@@ -166,9 +166,10 @@ def verify_batches(
     with _limits(n_threads) as pool:
         try:
             known = data.from_batches(certificate, rows, digest)
-        except Unfit as reason:
-            same = check.is_same(str(digest))
-            return check.failed(str(reason)) if same else check.result()
+        except (Unfit, NoVariation) as reason:
+            if not check.is_same(str(digest)):
+                return check.result()
+            return check.stopped(reason)
         if not check.is_same(str(digest)):
             return check.result()
         return check.run(lambda: known, pool)
@@ -268,10 +269,8 @@ class _Check:
         """In floating point. `products`: the Gram matrix of [X y], if that is what was given."""
         try:
             evidence = make_evidence()
-        except Unfit as reason:
-            return self.failed(str(reason))
-        if evidence is None:
-            return self._without_variation()
+        except (Unfit, NoVariation) as reason:
+            return self.stopped(reason)
         enumeration = _enumeration(self.certificate, evidence, pool, products)
         proven = cover(self.certificate, _FloatBackEnd(evidence, enumeration))
         # Products of a few doubles, rounded down.
@@ -297,7 +296,8 @@ class _Check:
         c = self.certificate
         G, denominator = exact_products(X, y, weight, c.fit_intercept, range(X.shape[1]))
         if G[-1, -1] == 0:
-            return self._without_variation()
+            size = float(np.sum(y.astype(np.float64) ** 2 * (1.0 if weight is None else weight)))
+            return self.stopped(NoVariation(float(exact_objective(c, X, y, weight)), size))
         try:
             form = ExactForm(c, G, denominator)
         except Unfit as reason:
@@ -310,12 +310,16 @@ class _Check:
         self._conclude(proven, value, objective, float(form.unit), 0.0)
         return self.result()
 
-    def _without_variation(self) -> Verification:
-        """y is zero, or a constant beside an intercept: zero is the least objective there is."""
-        c = self.certificate
-        self.found.update(objective=float(c.objective), lower_bound=0.0, gap=0.0)
-        if c.coef.any() or abs(c.lower_bound) > 1e-20 * (c.intercept**2 + 1e-280):
-            self.failures.append("y has no variation: the claim should be zero")
+    def stopped(self, reason: Exception) -> Verification:
+        """Before the tree is looked at: it cannot be, or a bound of zero is all there is."""
+        if not isinstance(reason, NoVariation):
+            return self.failed(str(reason))
+        objective, size = reason.args
+        self.found.update(objective=objective, lower_bound=0.0, gap=0.0)
+        self.failures += _flaws_of_model(self.certificate)
+        claims = (self.certificate.objective, self.certificate.lower_bound)
+        if not all(abs(claim) <= _PERFECT * size for claim in (objective, *claims)):
+            self.failures.append("y has no variation: objective and bound should be zero")
         return self.result()
 
     def _conclude(self, proven: Cover, value: float, objective: float, yy: float, lost: float):
@@ -328,13 +332,14 @@ class _Check:
             objective=objective, lower_bound=value, gap=(objective - value) / max(objective, least)
         )
         self.failures += _flaws_of_model(c)
-        if abs(objective - c.objective) > TOLERANCE * max(objective, least) + min(lost, 1e-9) * yy:
+        slack = TOLERANCE * max(objective, least) + min(lost, TOLERANCE) * yy
+        if not abs(objective - c.objective) <= slack:
             self.failures.append(
                 f"the objective of the model is {objective:.12g}, not {c.objective:.12g}"
             )
         if c.lower_bound > max(c.objective, 0.0) * (1.0 + 1e-12) + 1e-3 * least:
             self.failures.append("the lower bound is above the objective")
-        if value < c.lower_bound - TOLERANCE * max(c.lower_bound, least):
+        if not value >= c.lower_bound - TOLERANCE * max(c.lower_bound, least):
             self.failures.append(
                 f"the lower bound is proven only to {value:.12g}, not to {c.lower_bound:.12g}; "
                 f"{proven.weakest}"
@@ -384,7 +389,7 @@ def _exact_value(certificate: Certificate, evidence: Evidence, support, full) ->
         fit = exact_fit(certificate, G, denominator, features)
     except Unjudged:
         return None
-    return floor_float(fit / Fraction(evidence.unit))
+    return floor_float(fit / Fraction(evidence.unit)) * (1.0 - 4 * UNIT)  # the unit is rounded
 
 
 def _flaws_of_model(c: Certificate) -> list[str]:

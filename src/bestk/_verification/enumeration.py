@@ -26,7 +26,7 @@ _FEW_DIGITS = 1e-6
 # Orthogonal factorisations of all columns, and projections, are made up to this many products.
 _AFFORDABLE = 1e9
 _MAX_HITS = 400_000
-_MAX_SUPPORTS = 1e16
+_MAX_SUPPORTS = 1e15
 # So many supports are worth a thread of their own.
 _THREAD = 5e6
 
@@ -213,28 +213,29 @@ class Enumeration:
     def _rest_of(self, projected: "_Projected", live, k: int) -> _Rest | None:
         """Products of the projected columns, in units of their own lengths."""
         size = projected.y_norm
-        if size == 0.0 or projected.share <= 0.0:
+        if size == 0.0 or projected.share < 0.98:
             return None
         unit = (projected.columns[live] / projected.norm[live][:, None]).astype(np.float64)
         z = (projected.y / size).astype(np.float64)
         unknown = max(float(projected.unknown[live].max(initial=0.0)), projected.y_unknown)
         # Lengths, rounding to double, products of n rows; then what is unknown about the columns.
-        eps = gamma(unit.shape[1] + 8) + 2.02 * unknown
+        eps = gamma(unit.shape[1] + 8) + 2.05 * unknown
         eta = eps + gamma(4 * k + 16)
         if not k * eta < 0.1:
             return None
         H = unit @ unit.T
         H[np.diag_indices(len(H))] = 1.0 - 2.0 * k * eta * 1.01
         left = size**2 * projected.share * (1.0 - 1e-15)
-        needed = 1.0 - self.target / left - 2.0 * eta * 1.01
-        return _Rest(H, unit @ z, needed, min(_FEW_DIGITS, 0.5 * max(needed, 0.0)))
+        goal = self.target / left + 2.0 * eta * 1.01
+        return _Rest(H, unit @ z, 1.0 - goal, max(_FEW_DIGITS - goal, 0.0))
 
 
 class _Projected(NamedTuple):
     """Columns (as rows) and y without what the inside columns explain of them.
 
-    |true residual| >= root(share) |r_y - sum of v_j r_j / |r_j|| - (y_unknown |r_y| + sum of
-    unknown_j |v_j|) for all coefficients of the inside columns.
+    In units of |r_y|, |true residual| >= root(share) |r_y - sum of v_j r_j / |r_j||
+    - (y_unknown + sum of unknown_j |v_j|) for all coefficients of the inside columns. The square of
+    that is at least share * (|.|^2 - 2.05 max(unknown) (1 + |v|_1)^2).
     """
 
     columns: np.ndarray

@@ -18,6 +18,13 @@ _COPY = 1e-13
 _CONSTANT = 128
 
 
+class NoVariation(Exception):
+    """y is zero, or a constant beside an intercept: zero is as good a bound as any.
+
+    Arguments: the objective of the model, and the sum of squares of y it is to be compared with.
+    """
+
+
 class Unfit(Exception):
     """The certificate does not fit the data, for the reason given."""
 
@@ -72,25 +79,27 @@ class _Products:
 
     G: np.ndarray
     error: np.ndarray
-    least_error: float
+    tau: np.ndarray
     exponent: np.ndarray
     dead: np.ndarray
     doubtful: np.ndarray  # columns that can hardly be told from constants
     objective: float
+    size: float  # y'y before any mean was subtracted
     model: Model | None = None
     data: tuple | None = None
     sums: Sums | None = None
 
 
-def from_rows(certificate: Certificate, X, y, weight) -> Evidence | None:
-    """None where y'y = 0: every objective is zero or more, and there is nothing to prove."""
+def from_rows(certificate: Certificate, X, y, weight) -> Evidence:
     sums = scaled_sums(X, y, weight, certificate.fit_intercept)
+    if sums.extreme.any():
+        raise Unfit("some columns are too large or too small to be squared")
     value = _Objective(certificate)
     value.add(X, y, weight)
     return _evidence(certificate, _of_sums(sums, value, (X, y, weight)))
 
 
-def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> Evidence | None:
+def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> Evidence:
     """One pass: the products, the objective and the digest of the rows at once."""
     p = len(certificate.coef)
     sums, value = None, _Objective(certificate)
@@ -109,7 +118,9 @@ def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> 
     if sums is None:
         raise Unfit("there are no rows")
     if sums.extreme.any():
-        raise Unfit("the columns are too large or too small to be squared; verify all rows at once")
+        raise Unfit(
+            "some columns are too large or too small to be squared; verify all rows at once"
+        )
     return _evidence(certificate, _of_sums(sums, value, None))
 
 
@@ -118,7 +129,7 @@ def full_gram(G, c, yy: float) -> np.ndarray:
     return np.block([[0.5 * (G + G.T), c[:, None]], [c[None, :], np.array([[yy]])]])
 
 
-def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence | None:
+def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence:
     if not (np.isfinite(full).all() and (full.diagonal() >= 0.0).all()):
         raise Unfit("G, c or yy are not finite, or G or yy has negative squares")
     b = np.append(certificate.coef, -1.0).astype(LONG)
@@ -131,8 +142,9 @@ def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence | None:
     full = np.ldexp(np.ldexp(full, -exponent[:, None]), -exponent)
     nothing = np.zeros(len(full))
     products = _Products(
-        G=full, error=nothing, least_error=2 * UNIT, exponent=exponent, dead=diagonal == 0.0,
+        G=full, error=nothing + 2 * UNIT, tau=nothing, exponent=exponent, dead=diagonal == 0.0,
         doubtful=np.zeros(len(full), dtype=bool), objective=float(max(value, 0.0)),
+        size=float(full[-1, -1]),
     )  # fmt: skip
     return _evidence(certificate, products)
 
@@ -147,7 +159,7 @@ class _Objective:
         k = len(self.support)
         self.squares = self.weight = self.residual = LONG(0)
         self.products, self.totals = np.zeros(k, dtype=LONG), np.zeros(k, dtype=LONG)
-        self.sizes = np.zeros(k + 1)  # sums of x^2, y^2, for the rounding
+        self.largest = np.zeros(k + 1)  # of |x| and |y|
         self.n_blocks = 0
 
     def add(self, X, y, weight) -> None:
@@ -165,16 +177,21 @@ class _Objective:
         self.weight += w.astype(LONG).sum()
         self.products += weighted @ X.astype(LONG)
         self.totals += w @ X.astype(LONG)
-        with np.errstate(over="ignore"):
-            self.sizes += np.append(w @ X**2, w @ y**2)
+        top = np.append(np.abs(X).max(axis=0, initial=0.0), np.abs(y).max(initial=0.0))
+        self.largest = np.maximum(self.largest, top)
         self.n_blocks += 1
 
     def total(self) -> float:
         return float(self.squares + LONG(self.certificate.alpha) * (self.b @ self.b))
 
+    @property
+    def sizes(self) -> np.ndarray:
+        """Upper bounds on the lengths of the columns and of y, without squares."""
+        return self.largest * float(np.sqrt(self.weight)) * (1.0 + 1e-12)
+
     def model(self) -> Model:
         """The same with rigorous errors, at the best intercept."""
-        c, root = self.certificate, np.sqrt(self.sizes)
+        c, root = self.certificate, self.sizes
         value, gradient = self.squares, self.products.copy()
         if c.fit_intercept and self.weight > 0:
             value = value - self.residual**2 / self.weight
@@ -198,53 +215,60 @@ class _Objective:
 
 def _of_sums(sums: Sums, objective: _Objective, data) -> _Products:
     dead = sums.is_constant
-    G, error, least = sums.finished()
+    G, error, tau = sums.finished()
     doubtful = np.zeros(len(G), dtype=bool)
     if sums.centre:
         noise = _CONSTANT * UNIT * np.abs(np.ldexp(sums.origin, -sums.exponent))
         doubtful = G.diagonal() <= sums.weight * noise**2
     return _Products(
-        G=G, error=error, least_error=least, exponent=sums.exponent, dead=dead,
-        doubtful=doubtful & ~dead, objective=objective.total(), model=objective.model(), data=data,
-        sums=sums,
+        G=G, error=error, tau=tau, exponent=sums.exponent, dead=dead,
+        doubtful=doubtful & ~dead, objective=objective.total(), size=objective.sizes[-1] ** 2,
+        model=objective.model(), data=data, sums=sums,
     )  # fmt: skip
 
 
-def _evidence(certificate: Certificate, given: _Products) -> Evidence | None:
+def _evidence(certificate: Certificate, given: _Products) -> Evidence:
     p = len(certificate.coef)
     yy = float(given.G[p, p])
     assumptions: list[str] = []
-    if given.dead[p] or yy <= 0.0:
-        return None
-    if given.doubtful[p]:
-        assumptions.append("y varies by no more than roundings of its mean")
-        return None
+    if given.dead[p] or given.doubtful[p] or yy <= 0.0:
+        raise NoVariation(given.objective, given.size)
     with np.errstate(over="ignore", invalid="ignore"):
         alpha = np.ldexp(certificate.alpha, -2 * given.exponent[:p])
         squares = given.G.diagonal()[:p] + alpha
-    # Columns of zeros, coefficients bounded to zero, and penalties beyond all numbers.
-    useful = ~given.dead[:p] & (certificate.lower < certificate.upper) & np.isfinite(squares)
-    useful &= (given.G.diagonal()[:p] > 0.0) | (certificate.alpha > 0.0)
-    useful[certificate.exclude] = False
-    useful &= ~_taken_for_constants(certificate, given.doubtful[:p], useful, assumptions)
+    useful = _useful(certificate, given, squares, assumptions)
     scale, y_scale = np.sqrt(np.where(useful, squares, 1.0)), float(np.sqrt(yy))
-    relative = float(given.error[:p][useful].max(initial=0.0))
-    relative = max(relative, float(given.error[p]), given.least_error)
     # Unit, penalty and quotient: six roundings of numbers up to one.
-    eps = relative + gamma(6)
+    eps = float(given.error[:p][useful].max(initial=given.error[p])) + gamma(6)
     if not eps < 1e-3:
         raise Unfit("the products of the data have lost their digits: means beside the variation")
     features = np.flatnonzero(useful)
-    A = _unit_gram(given.G, alpha, scale, features)
+    A = _unit_gram(given.G, scale, features)
     rows = None
     if given.data is not None and given.sums is not None:
-        tau = np.sqrt(max(0.0, 1.0 - given.least_error / max(relative, given.least_error)))
+        tau = float(given.tau[:p][useful].max(initial=given.tau[p]))
         X, y, weight = given.data
         rows = Rows(X, y, weight, given.sums, scale, alpha, y_scale, tau)
-    dropped = _copies(certificate, features, A, rows, eps, assumptions)
-    kept = ~dropped[features]
-    if dropped.any():
+    kept = ~_copies(certificate, features, A, rows, eps, assumptions)[features]
+    if not kept.all():
         features, A = features[kept], np.ascontiguousarray(A[np.ix_(kept, kept)])
+    return _over(certificate, given, features, A, eps, scale, rows, assumptions)
+
+
+def _useful(certificate, given: _Products, squares, assumptions) -> np.ndarray:
+    """Not columns of zeros, coefficients bounded to zero, or penalties beyond all numbers."""
+    p = len(certificate.coef)
+    useful = ~given.dead[:p] & (certificate.lower < certificate.upper) & np.isfinite(squares)
+    useful[certificate.exclude] = False
+    useful &= ~_taken_for_constants(certificate, given.doubtful[:p], useful, assumptions)
+    if (squares[useful] <= 0.0).any():
+        raise Unfit("a feature varies too little beside its mean for its products to be known")
+    return useful
+
+
+def _over(certificate, given: _Products, features, A, eps, scale, rows, assumptions) -> Evidence:
+    """The evidence over the features that are left."""
+    p, y_scale = len(certificate.coef), float(np.sqrt(given.G[-1, -1]))
     position = np.full(p, -1)
     position[features] = np.arange(len(features))
     include = position[certificate.include]
@@ -266,7 +290,7 @@ def _evidence(certificate: Certificate, given: _Products) -> Evidence | None:
     )  # fmt: skip
 
 
-def _unit_gram(G, alpha, scale, features) -> np.ndarray:
+def _unit_gram(G, scale, features) -> np.ndarray:
     inverse = 1.0 / scale[features]
     A = np.ascontiguousarray(G[np.ix_(features, features)])
     for start in range(0, len(A), 256):  # blocks: no second p x p matrix

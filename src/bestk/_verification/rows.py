@@ -28,9 +28,11 @@ class Rows:
         self.origin, self.exponent, self.centre = sums.origin, sums.exponent, sums.centre
         self.scale, self.y_scale = scale.astype(LONG), LONG(y_scale)
         self.ridge = np.sqrt(alpha.astype(LONG)) / self.scale
-        # Forming x - origin, the weight and the unit: four roundings. What centring subtracts is a
-        # share tau of the column, known to gamma_n.
-        self.error = gamma(8 + 2 * len(y) * min(tau, 1.0), LONG_UNIT) / max(1.0 - tau, 1e-3)
+        # Forming x - origin, the weight and the unit: four roundings. The mean that centring
+        # subtracts has the error of a sum; a share root(1 - tau^2) of the column is left.
+        count = 8 + (2 * sum_length(len(y)) if self.centre else 0)
+        left = np.sqrt(max(1.0 - tau**2, 1e-6))
+        self.error = gamma(count, LONG_UNIT) / float(left)
 
     @property
     def n_rows(self) -> int:
@@ -51,10 +53,9 @@ class Rows:
         )
         weight = None if self.weight is None else self.weight.astype(LONG)
         if self.centre:
-            if weight is None:
-                part = part - part.mean(axis=0)
-            elif weight.sum() > 0:
-                part = part - (weight @ part) / weight.sum()
+            weights = np.ones(len(part), dtype=LONG) if weight is None else weight
+            if weights.any():
+                part = part - short_sums(part.T * weights) / short_sums(weights)
         if weight is not None:
             root = np.sqrt(weight)
             part = part * (root if part.ndim == 1 else root[:, None])

@@ -85,20 +85,20 @@ class Sums:
         """Columns without any effect: zeros, and constants where there is an intercept."""
         return (self.largest == 0.0) | (self.centre & (self.low >= self.high))
 
-    def finished(self) -> tuple[np.ndarray, np.ndarray, float]:
-        """(Gram matrix of [X y] about the mean, relative error of each column, its maximum).
+    def finished(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(Gram matrix of [X y] about the mean, relative error of each column, tau of each).
 
-        Entry (i, j) is exact up to error * root(G_ii G_jj). One product of r rows and the sum of b
-        such blocks have an error of gamma_(r + b) |z_i||z_j|; forming z costs three roundings.
+        tau_j = |mean of z_j| / root mean square is what centring takes away, at most 1. Entry
+        (i, j) is exact up to error * root(G_ii G_jj). One product of r rows and the sum of b such
+        blocks have an error of gamma_(r + b) |z_i||z_j|; forming z costs three roundings.
         """
         G = self.products
         G[-1, :-1] = G[:-1, -1]
         error = gamma(self.block_rows + self.n_blocks + (2 if self.is_plain else 10))
         if not self.centre or self.weight <= 0.0:
-            return G, np.zeros(len(G)), error
+            return G, np.full(len(G), error), np.zeros(len(G))
         squares = G.diagonal().copy()
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # tau_j = |mean of z_j| / root mean square: what centring takes away, at most 1.
             tau = np.abs(self.totals) / np.sqrt(self.weight * squares)
         tau = np.where(squares > 0.0, tau, 0.0)
         G = G - np.outer(self.totals, self.totals / self.weight)
@@ -107,7 +107,7 @@ class Sums:
         left = 1.0 - np.minimum(tau, 1.0) ** 2 - lost
         with np.errstate(divide="ignore"):
             relative = np.where(left > 0.0, lost / left, np.inf)
-        return G, relative, error
+        return G, relative, tau
 
 
 def scaled_sums(X, y, weight, centre: bool) -> Sums:
@@ -118,8 +118,8 @@ def scaled_sums(X, y, weight, centre: bool) -> Sums:
     sums.add(X, y, weight)
     extreme = sums.extreme
     if extreme.any():
-        largest = _largest(X, y, origin)
-        exponent[extreme] = np.frexp(largest[extreme])[1]
+        largest, heaviest = _largest(X, y, origin), 1.0 if weight is None else weight.max()
+        exponent[extreme] = np.frexp(largest[extreme])[1] + np.frexp(np.sqrt(heaviest))[1]
         sums = Sums(origin=origin, exponent=exponent, centre=centre)
         sums.add(X, y, weight)
     return sums

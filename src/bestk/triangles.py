@@ -1,0 +1,65 @@
+"""The triangular factor of rows that come in batches: all they say, at full accuracy.
+
+Sums of products forget angles below sqrt(u) between features; the R of a QR factorisation keeps
+them down to u. It has one row for each column, however many rows of data there were, and batches
+are added to it one by one.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.linalg import lapack
+
+# Columns eliminated at a time, and rows for each column of a block: both for speed alone.
+_PANEL = 48
+_ROWS = 4
+_FEWEST_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Triangle:
+    """R with R'R = sum of w (1, x, y)'(1, x, y) over the rows seen so far; upper triangular."""
+
+    R: np.ndarray = field(repr=False)
+
+    @classmethod
+    def empty(cls, p: int) -> "Triangle":
+        return cls(np.zeros((p + 2, p + 2), order="F"))
+
+    @property
+    def n_features(self) -> int:
+        return len(self.R) - 2
+
+    def with_rows(
+        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None
+    ) -> "Triangle":
+        """The triangle of these rows, too."""
+        R = self.R.copy(order="F")
+        step = max(_FEWEST_ROWS, _ROWS * len(R))
+        for start in range(0, len(y), step):
+            rows = slice(start, start + step)
+            block = np.empty((len(y[rows]), len(R)), order="F")
+            block[:, 0], block[:, 1:-1], block[:, -1] = 1.0, X[rows], y[rows]
+            if weight is not None:
+                block *= np.sqrt(weight[rows])[:, None]
+            _eliminate(R, block)
+        return Triangle(R)
+
+    def __add__(self, other: "Triangle") -> "Triangle":
+        R = self.R.copy(order="F")
+        _eliminate(R, other.R.copy(order="F"))
+        return Triangle(R)
+
+    def rows(self, fit_intercept: bool) -> tuple[np.ndarray, np.ndarray]:
+        """(X, y) of a few rows with the same objective for every model as all rows together.
+
+        With an intercept, the one that is best for each model has been taken out: what is left of
+        the other columns beside the first one is all rows below the first.
+        """
+        first = 1 if fit_intercept else 0
+        return np.ascontiguousarray(self.R[first:, 1:-1]), self.R[first:, -1].copy()
+
+
+def _eliminate(R: np.ndarray, block: np.ndarray) -> None:
+    """Make R that of [R; block], in place; block is used up."""
+    lapack.dtpqrt(0, min(_PANEL, len(R)), R, block, overwrite_a=1, overwrite_b=1)
