@@ -1,5 +1,7 @@
 """Stopped runs: the right status, the best model so far, and a bound that still holds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from instances import batched_optimum, make_medium
@@ -69,6 +71,28 @@ def test_node_limit(hard, limit, search):
 def test_memory_limit(hard, limit):
     instance, optimum = hard
     check_stopped(run(instance, memory_limit=limit), Status.MEMORY_LIMIT, optimum)
+
+
+@pytest.mark.parametrize("search", ["best-first", "breadth-first", "depth-first"])
+@pytest.mark.parametrize("record", [True, False])
+def test_memory_is_what_the_limit_says(search, record):
+    """Measured, within 20%: everything that is allocated during a run, its matrices included."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 80, k=10, rho=0.9)
+    advanced = Advanced(enumeration=False, fixing=False, rebuild=False, record=record, batch_size=8)
+    options = {"alpha": 1.0, "search": search, "advanced": advanced, "n_threads": 1}
+    bestk.solve(X, y, 10, node_limit=100, **options)  # what is imported or compiled is not counted
+    limit = 3e6
+    tracemalloc.start()
+    try:
+        result = bestk.solve(X, y, 10, memory_limit=limit, node_limit=6000, **options)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak <= 1.2 * limit
+    if search != "depth-first":  # which needs hardly any
+        assert result.status is Status.MEMORY_LIMIT
+        assert peak >= 0.8 * limit
+
 
 
 @pytest.mark.parametrize("calls", [1, 2, 20])
