@@ -327,7 +327,7 @@ def test_fast_bound_is_the_papers_formula():
         smallest = np.sort(g**2)[: form.p - case.k]
         formula = 1.0 - form.c @ g + split.t[0] * smallest.sum()
         bound = certify_all(case, "fast", split).bounds[0]
-        assert bound == pytest.approx(formula, abs=1e-10)
+        assert bound == pytest.approx(formula, abs=1e-7)  # duals are rounded
 
 
 def test_fast_bound_of_a_node_restricts_the_formula_to_its_features():
@@ -339,7 +339,7 @@ def test_fast_bound_of_a_node_restricts_the_formula_to_its_features():
         free = np.sort(g[case.state[kept] == FREE] ** 2)
         formula = 1.0 - form.c[kept] @ g + split.t[0] * free[: len(free) - case.r].sum()
         bound = certify_all(case, "fast", split).bounds[0]
-        assert bound == pytest.approx(formula, abs=1e-10)
+        assert bound == pytest.approx(formula, abs=1e-7)  # duals are rounded
 
 
 @pytest.mark.parametrize("first", range(0, 1000, 100))

@@ -23,7 +23,7 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from bestk import Problem, Result, closure, datasets, solve
+from bestk import Problem, Result, Status, closure, datasets, solve
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
@@ -216,16 +216,13 @@ def test_supports_and_bounds_of_ill_conditioned_libraries(first):
         result = case.solve()
         loss, _, size = reference.fits(result.support[None])
         ours, error = float(loss[0]), reference.error(size[0])
-        assert result.status.name == "OPTIMAL", seed
+        if result.status is not Status.OPTIMAL:  # terms so large that their rounding shows
+            assert result.status is Status.NUMERICAL_LIMIT, seed
+            assert truth.size > 1e4 * np.sqrt(reference.yy), seed
         assert ours <= truth.optimum + truth.tolerance, seed
         # The objective of the reported coefficients, which carry the rounding of the fit.
-        slack = truth.tolerance + (32.0 * UNIT_ROUNDOFF * truth.size) ** 2
         assert np.sqrt(result.objective) >= np.sqrt(ours) * (1 - 1e-9) - error, seed
-        assert result.lower_bound <= truth.optimum + slack, seed
-        # What rounding may have done is less than what it is said to do at most.
-        problem = Problem.from_data(case.X, case.y, **case.options)
-        rounding = problem.rounding_of(result.support, result.coef[result.support])
-        assert np.sqrt(result.lower_bound) - rounding <= np.sqrt(truth.optimum) * (1 + 1e-9), seed
+        assert result.lower_bound <= truth.optimum * (1 + 1e-8), seed
 
 
 # The last ones have a best model with large multiples of nearly dependent features.
@@ -362,7 +359,8 @@ def coefficients(rng, problem: Problem, support) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_rounding_of_an_objective_is_bounded(seed):
+def test_objectives_are_right_however_large_the_terms(seed):
+    """Large terms that cancel do not show: they are computed with twice the digits."""
     case = small(seed)
     rng = np.random.default_rng(seed)
     problem = Problem.from_data(case.X, case.y, **case.options)
@@ -372,14 +370,13 @@ def test_rounding_of_an_objective_is_bounded(seed):
     for coef in coefficients(rng, problem, support):
         true = root(exact_objective(case, support, coef))
         computed = np.sqrt(problem._loss(support, coef))
-        assert abs(computed - true) <= problem.rounding_of(support, coef)
-        # Large terms that cancel do not show: they are computed with twice the digits.
         assert computed == pytest.approx(true, rel=1e-10, abs=1e-24 * root(rational(problem.yy)))
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_rounding_of_an_objective_from_products_is_bounded(seed):
-    """The products themselves are rounded; the bound covers that, too."""
+def test_objectives_from_products_are_as_right_as_they_say(seed, monkeypatch):
+    """The products themselves are rounded; the allowance covers that, too."""
+    monkeypatch.setattr("bestk.problem._TRIANGLE_UP_TO", 0)
     case = small(seed)
     case.options.pop("fit_intercept", None)
     rng = np.random.default_rng(seed)
@@ -389,6 +386,6 @@ def test_rounding_of_an_objective_from_products_is_bounded(seed):
     problem = Problem.from_batches(batches, alpha=case.options.get("alpha", 0.0))
     support = np.sort(rng.permutation(case.X.shape[1])[: case.k])
     for coef in coefficients(rng, problem, support):
-        true = root(exact_objective(case, support, coef))
-        computed = np.sqrt(problem._loss(support, coef))
-        assert abs(computed - true) <= problem.rounding_of(support, coef)
+        true = float(exact_objective(case, support, coef))
+        computed = problem._loss(support, coef)
+        assert problem.least_objective(support, coef, computed) <= true * (1 + 1e-12)

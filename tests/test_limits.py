@@ -94,7 +94,6 @@ def test_memory_is_what_the_limit_says(search, record):
         assert peak >= 0.8 * limit
 
 
-
 @pytest.mark.parametrize("calls", [1, 2, 20])
 def test_callback_stops_the_run(hard, calls):
     instance, optimum = hard

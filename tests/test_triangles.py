@@ -69,7 +69,7 @@ def test_models_of_ill_conditioned_batches(first):
         assert np.sqrt(float(loss[0])) <= np.sqrt(truth.optimum) * (1 + 1e-9) + error, seed
 
 
-def test_near_copies_survive_batches():
+def test_near_copies_survive_batches(monkeypatch):
     """1e-10 apart: their products are equal, their triangle is not."""
     rng = np.random.default_rng(1)
     X, difference = rng.standard_normal((300, 6)), rng.standard_normal(300)
@@ -81,4 +81,11 @@ def test_near_copies_survive_batches():
         Problem.from_data(X, y).solve(2).objective, rel=1e-4
     )
     batches = [(X[:100], y[:100]), (X[100:], y[100:])]
-    assert Problem.from_batches(batches).solve(2).objective > 10 * few.solve(2).objective
+    result = Problem.from_batches(batches).solve(2)
+    assert result.support.tolist() == [1, 4]
+    assert not result.assumptions
+    # Without the triangle they are taken for one, and the result says so.
+    monkeypatch.setattr("bestk.problem._TRIANGLE_UP_TO", 0)
+    blind = Problem.from_batches(batches).solve(2)
+    assert blind.objective > 10 * result.objective
+    assert blind.assumptions

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.assumptions import assumptions_of
 from bestk.certificate import Certificate
 from bestk.checkpoint import Checkpoint, Writer, require_same_question
 from bestk.closure import Shortlist
@@ -23,6 +24,8 @@ from bestk.tree import Tree
 from bestk.validation import as_features, require_count
 
 HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
+# A share of an objective that is not told from rounding.
+_ROUNDING = 1e-9
 # Up to this size one BLAS thread is as fast as a pool, and far faster on a busy machine.
 _SMALL = 1500
 
@@ -298,11 +301,22 @@ def solve_presolved(
             recorder = tree.recorder
     finally:
         progress.close()
-    if relative_gap(incumbent.objective, bound, problem.yy) <= settings.gap_tol:
+    searched, bound = bound, min(bound, _certain(incumbent))
+    gap = relative_gap(incumbent.objective, bound, problem.yy)
+    if gap <= settings.gap_tol:
         status = Status.OPTIMAL
+    elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
+        status = Status.NUMERICAL_LIMIT
     return _result(
         presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
     )
+
+
+def _certain(incumbent: Incumbent) -> float:
+    """The incumbent's objective, or what is certain of it where that is mostly rounding."""
+    problem, objective = incumbent.problem, incumbent.objective
+    least = problem.least_objective(incumbent.support, incumbent.coef, objective)
+    return objective if least >= (1.0 - _ROUNDING) * objective else least
 
 
 def _result(
@@ -339,6 +353,7 @@ def _result(
         fit_intercept=problem.fit_intercept,
         feature_names=problem.feature_names,
         settings=settings.summary(),
+        assumptions=assumptions_of(presolved, k),
         history=np.array(history, dtype=HISTORY),
     )
     return replace(result, certificate=_certificate(presolved, result, recorder))

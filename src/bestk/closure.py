@@ -189,7 +189,9 @@ class Enumeration(NamedTuple):
         residual, error = _residuals(R[:, inside], np.column_stack([R[:, free], z]))
         residual, z = residual[:, :-1], residual[:, -1]
         norm, left = np.linalg.norm(residual, axis=0), float(z @ z)
-        live = np.flatnonzero(norm > _RANK_TOLERANCE * np.sqrt(len(R)))
+        is_live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
+        form.dependent.update(form.features[free[~is_live]].tolist())
+        live = np.flatnonzero(is_live)
         if self.copies_matter and len(live) < len(free):
             return None
         r = min(r, len(live))

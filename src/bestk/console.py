@@ -97,6 +97,7 @@ def model_document(result: "Result") -> dict[str, Any]:
         "explained_gap": result.explained_gap,
         "status": str(result.status),
         "proven": result.is_proven,
+        "assumptions": result.assumptions,
         "r2": result.r2,
         "n_samples": result.n_samples,
         "n_features": len(result.coef),
@@ -205,7 +206,8 @@ def show_model(result: "Result") -> None:
     facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     for name, value in _facts(result).items():
         facts.add_row(f"[dim]{name}[/]", value)
-    for part in ("", terms, "", facts, "", _verdict(result)):
+    assumed = [f"[dim]Assumed:[/] {escape(text)}" for text in result.assumptions]
+    for part in ("", terms, "", facts, "", _verdict(result), *assumed):
         console.print(part)
 
 
@@ -236,6 +238,8 @@ def _verdict(result: "Result") -> str:
     advice = "raise the limit, loosen --gap-tol, or try --alpha above 0 or bounds"
     if result.status is Status.INTERRUPTED:
         advice = "give it more time, or loosen --gap-tol"
+    elif result.status is Status.NUMERICAL_LIMIT:
+        advice = "try --alpha above 0 or bounds; what is left of it is rounding"
     return (
         f"[bold yellow]Not proven ({result.status}):[/] a model with {features} may be better, but "
         f"by {percent(result.gap)} at most. To close the gap, {advice}."

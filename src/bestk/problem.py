@@ -1,18 +1,19 @@
 """The data of one regression problem, reduced to what the solver needs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import lapack, lstsq
 
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk.compensated import residual_of
 from bestk.fingerprint import DataDigest, gram_digest, rows_digest
+from bestk.fits import bounded_least_squares, least_squares
 from bestk.moments import Moments
 from bestk.threads import blas_threads
+from bestk.triangles import Triangle
 from bestk.validation import (
     as_bounds,
     as_matrix,
@@ -28,21 +29,25 @@ from bestk.validation import (
 )
 
 _SMALLEST_YY = 1e-300
-_RANK_TOLERANCE = 1e-14
-_TINY_RIDGE = 1e-8
-# Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
-_WELL_CONDITIONED = 1e-3
+# Up to so many features a triangular factor of batches is kept beside their sums of products.
+_TRIANGLE_UP_TO = 200
+# Roundings of ||y|| and the ||x_j b_j|| by which a fit on rows may miss the best one.
+_FIT = 16
 # Rounding errors up to this share of a residual norm are left in an objective.
 _VISIBLE = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The data themselves, checked; kept by reference."""
+    """The data themselves, checked, kept by reference; or a few rows that stand for them.
+
+    ``stand_in`` rows give every model the objective of the real ones, its intercept included.
+    """
 
     X: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
+    stand_in: bool = False
 
     @cached_property
     def digest(self) -> str:
@@ -183,12 +188,15 @@ class Problem:
     ) -> "Problem":
         """Problem of data that arrive as blocks (X_i, y_i) or (X_i, y_i, weight_i), in one pass.
 
-        Memory: one p x p matrix and one block. The blocks are not kept.
+        Memory: two p x p matrices and one block. The blocks are not kept. Up to 200 features,
+        nearly collinear ones are told apart as well as by :meth:`from_data`.
         """
         alpha = require_number("alpha", alpha, least=0.0)
-        digest = DataDigest()
+        digest, rows = DataDigest(), _StandIn(fit_intercept)
         with blas_threads(n_threads):
-            (total,), names = moments_of_batches(batches, fit_intercept, digest=digest)
+            (total,), names = moments_of_batches(
+                batches, fit_intercept, watch=(digest.add, rows.add)
+            )
         lower, upper = as_bounds(bounds, total.n_features)
         return cls(
             moments=centred_batches(total) if fit_intercept else total,
@@ -196,13 +204,14 @@ class Problem:
             lower=lower,
             upper=upper,
             feature_names=names,
+            _data=rows.rows(),
             _digest=str(digest),
         )
 
     @property
     def digest(self) -> str:
         """Identifies the data (not penalty and bounds); see :mod:`bestk.fingerprint`."""
-        if self._data is not None:
+        if self._digest is None and self._data is not None:
             return self._data.digest
         return self._digest or gram_digest(self.gram, self.moment, self.yy)
 
@@ -269,7 +278,7 @@ class Problem:
 
     def with_target(self, y: Any) -> "Problem":
         """The same X, weights and options with another y; the Gram matrix is shared."""
-        if self._data is None:
+        if self._data is None or self._data.stand_in:
             raise ValueError("a problem made from a Gram matrix or batches keeps no rows")
         X, weight = self._data.X, self._data.weight
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
@@ -337,29 +346,21 @@ class Problem:
         norms = np.linalg.norm(M, axis=0)
         norms[norms == 0.0] = 1.0
         scale = norms / self.units[support]
-        coef = _least_squares(M, norms, rhs) / scale
+        coef = least_squares(M, norms, rhs) / scale
         lo, hi = self.lower[support], self.upper[support]
         if (coef < lo).any() or (coef > hi).any():
-            from scipy.optimize import lsq_linear  # slow to import, seldom needed
-
-            # The solver asks for lower < upper, for a target of order one and for full rank: a
-            # ridge far below rounding makes copies of a column share their coefficient.
-            size = np.linalg.norm(rhs)
-            low, high = lo * scale / size, hi * scale / size
-            M = np.vstack([M / norms, _TINY_RIDGE * np.eye(len(support))])
-            rhs = np.concatenate([rhs / size, np.zeros(len(support))])
-            box = (low, np.maximum(high, low + 1e-300))
-            coef = lsq_linear(M, rhs, bounds=box, method="bvls", tol=1e-14, max_iter=1000).x
-            coef = np.clip(coef * size / scale, lo, hi)
+            coef = bounded_least_squares(M / norms, rhs, lo * scale, hi * scale)
+            coef = np.clip(coef / scale, lo, hi)
         return coef, self._loss(support, coef)
 
     def columns(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(M, rhs) with ||rhs - M b||^2 = f + constant: weighted columns, then ridge rows."""
         if self._data is not None:
             X, y, weight = self._data.X, self._data.y, self._data.weight
-            M = (X[:, support] - self.x_mean[support]) * self.units[support]
-            rhs = y.astype(np.float64) - self.y_mean
-            if self.fit_intercept:  # means are rounded: what they left is subtracted, too
+            x_mean, y_mean = self._means(support)
+            M = (X[:, support] - x_mean) * self.units[support]
+            rhs = y.astype(np.float64) - y_mean
+            if self._is_centred:  # means are rounded: what they left is subtracted, too
                 M, rhs = M - _mean(M, weight), rhs - _mean(rhs, weight)
             if weight is not None:
                 root = np.sqrt(weight)
@@ -379,18 +380,28 @@ class Problem:
             rhs = np.concatenate([rhs, np.zeros(len(support))])
         return M, rhs
 
-    def rounding_of(self, support: np.ndarray, coef: np.ndarray) -> float:
-        """Bound on the rounding error of sqrt(objective) of a model, as `fit` evaluates it.
-
-        Each residual is a sum of k + 1 products, so its error is a few roundings of their sizes;
-        as a norm over the rows, of ||y|| and all ||x_j b_j||. The sum of n squares adds n / 2
-        roundings of a norm that is no larger than all of these together.
-        """
+    def least_objective(self, support: np.ndarray, coef: np.ndarray, objective: float) -> float:
+        """What the best model on a support may have, where its fit has this objective."""
         size = self._size(support, coef)
         if self._data is None:
-            # A difference of squares: its root keeps half of the digits.
-            return size * float(np.sqrt(self.error + (2 * len(support) + 8) * UNIT_ROUNDOFF))
-        return (len(self._data.y) / 2 + len(support) + 10) * UNIT_ROUNDOFF * size
+            # A difference of squares, each known up to the error of the products.
+            error = self.error + (2 * len(support) + 8) * UNIT_ROUNDOFF
+            return max(objective - error * size**2, 0.0)
+        rounding = _FIT * UNIT_ROUNDOFF * size
+        if self._data.stand_in:  # rows that are themselves rounded
+            return max(np.sqrt(objective) - rounding, 0.0) ** 2
+        # Coefficients are off by roundings, which count as squares; the residual is not.
+        return max(objective - rounding**2, 0.0)
+
+    @property
+    def _is_centred(self) -> bool:
+        """Whether the means of the rows at hand are to be subtracted."""
+        return self.fit_intercept and not (self._data is not None and self._data.stand_in)
+
+    def _means(self, support: np.ndarray) -> tuple[np.ndarray, float]:
+        if self._is_centred:
+            return self.x_mean[support], self.y_mean
+        return np.zeros(len(support)), 0.0
 
     def _size(self, support: np.ndarray, coef: np.ndarray) -> float:
         """||y|| + sum of ||x_j b_j||, ridge rows included."""
@@ -406,19 +417,19 @@ class Problem:
             G = self.gram[np.ix_(support, support)]
             loss = self.yy - 2.0 * self.moment[support] @ b + b @ G @ b
             return max(float(loss), 0.0) + penalty
-        X, y, x_mean = self._data.X[:, support], self._data.y, self.x_mean[support]
-        residual = y.astype(np.float64) - self.y_mean - ((X - x_mean) * units) @ b
+        X, y, (x_mean, y_mean) = self._data.X[:, support], self._data.y, self._means(support)
+        residual = y.astype(np.float64) - y_mean - ((X - x_mean) * units) @ b
         loss = self._squares(residual)
         rounding = (len(support) + 2) * UNIT_ROUNDOFF * self._size(support, coef)
         if rounding > _VISIBLE * np.sqrt(loss + penalty):
-            loss = self._squares(residual_of(y, self.y_mean, X, x_mean, units, b))
+            loss = self._squares(residual_of(y, y_mean, X, x_mean, units, b))
         return loss + penalty
 
     def _squares(self, residual: np.ndarray) -> float:
         """Weighted sum of squares, after the best intercept."""
         assert self._data is not None
         weight = self._data.weight
-        if self.fit_intercept:
+        if self._is_centred:
             residual = residual - _mean(residual, weight)
         return float(residual @ (residual if weight is None else weight * residual))
 
@@ -429,18 +440,6 @@ def _mean(rows, weight):
         return rows.mean(axis=0)
     total = weight.sum()
     return (weight @ rows) / total if total > 0.0 else 0.0
-
-
-def _least_squares(M, norms, rhs):
-    """argmin ||rhs - (M / norms) b||: normal equations with refinement, or QR if they are poor."""
-    G = (M.T @ M) / np.outer(norms, norms)
-    factor, failed = lapack.dpotrf(G, lower=1)
-    if failed or factor.diagonal().min() < _WELL_CONDITIONED:
-        return lstsq(M / norms, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0]
-    b = np.zeros(M.shape[1])
-    for _ in range(2):  # each step gains at least as many digits as the first one has
-        b += lapack.dpotrs(factor, (M.T @ (rhs - M @ (b / norms))) / norms, lower=1)[0]
-    return b
 
 
 def moments_of(X, y, weight, fit_intercept) -> Moments:
@@ -470,9 +469,12 @@ def moments_of_batches(
     fit_intercept: bool,
     n_parts: int = 1,
     seed: int = 0,
-    digest: DataDigest | None = None,
+    watch: Sequence[Callable[..., None]] = (),
 ) -> tuple[list[Moments], tuple[str, ...] | None]:
-    """Moments about one origin of batches of rows, dealt out to parts at random, in one pass."""
+    """Moments about one origin of batches of rows, dealt out to parts at random, in one pass.
+
+    Whoever watches gets each batch, as checked arrays.
+    """
     parts: list[Moments] = []
     names = None
     rng = np.random.default_rng(seed)
@@ -484,8 +486,8 @@ def moments_of_batches(
         weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
         if len(y) == 0:
             continue
-        if digest is not None:
-            digest.add(X, y, weight)
+        for add in watch:
+            add(X, y, weight)
         if not parts:
             # The mean of the first batch is close enough as origin for the others.
             parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
@@ -505,6 +507,29 @@ def moments_of_batches(
     if not parts:
         raise ValueError("batches must yield at least one pair (X, y) with rows")
     return parts, names
+
+
+class _StandIn:
+    """Rows that stand for all batches: their triangular factor, if it is not too large."""
+
+    def __init__(self, fit_intercept: bool) -> None:
+        self.fit_intercept = fit_intercept
+        self.triangle: Triangle | None = None
+
+    def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+        if X.shape[1] > _TRIANGLE_UP_TO:
+            return
+        if self.triangle is None:
+            self.triangle = Triangle.empty(X.shape[1])
+            # Digits of a column are relative to its size: begin near the mean.
+            self.origin = (X.mean(axis=0), y.mean()) if self.fit_intercept else (0.0, 0.0)
+        if X.shape[1] == self.triangle.n_features:
+            self.triangle = self.triangle.with_rows(X - self.origin[0], y - self.origin[1], weight)
+
+    def rows(self) -> Rows | None:
+        if self.triangle is None:
+            return None
+        return Rows(*self.triangle.rows(self.fit_intercept), None, stand_in=True)
 
 
 def centred_batches(total: Moments) -> Moments:

@@ -351,6 +351,8 @@ def _proof(result):
     for word, features in (("Required", certificate.include), ("Excluded", certificate.exclude)):
         if len(features):
             text += f" {word}: {', '.join(result.name(j) for j in features)}."
+    for assumption in result.assumptions:
+        text += f" Assumed: {assumption}"
     return text
 
 

@@ -20,6 +20,7 @@ class Status(Enum):
 
     OPTIMAL = "optimal"
     PERFECT_FIT = "perfect fit"
+    NUMERICAL_LIMIT = "numerical limit"
     TIME_LIMIT = "time limit"
     NODE_LIMIT = "node limit"
     MEMORY_LIMIT = "memory limit"
@@ -40,6 +41,10 @@ _ADVICE = {
     Status.PERFECT_FIT: (
         f"No model is better by more than {PERFECT_FIT:g} of y'y. Which of several perfect models "
         "is the best cannot be told; fewer features may do."
+    ),
+    Status.NUMERICAL_LIMIT: (
+        "The solution and the bound hold; what is left of the gap is rounding, and no search can "
+        "close it. Solve from rows instead of sums or batches, or give bounds or alpha > 0."
     ),
     Status.TIME_LIMIT: f"{_RESUME} Raise time_limit, loosen gap_tol, or give bounds or alpha > 0.",
     Status.NODE_LIMIT: f"{_RESUME} Raise node_limit or loosen gap_tol.",
@@ -110,6 +115,8 @@ class Result:
         Objective of the model without features: y'y, of centred y if there is an intercept.
     n_samples, fit_intercept, feature_names, settings
         What the problem and the run were.
+    assumptions : tuple of str
+        What the bound rests on besides the data, in words; mostly empty.
     history : structured array (seconds, nodes, incumbent, bound)
         How incumbent and bound moved.
     certificate : Certificate or None
@@ -133,6 +140,7 @@ class Result:
     fit_intercept: bool
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    assumptions: tuple[str, ...] = ()
     history: np.ndarray = field(repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
 
@@ -143,7 +151,11 @@ class Result:
 
     @property
     def message(self) -> str:
-        return f"{str(self.status).capitalize()}. {self.status.advice}"
+        return " ".join([f"{str(self.status).capitalize()}.", self.status.advice, *self._assumed])
+
+    @property
+    def _assumed(self) -> list[str]:
+        return [f"Assumed: {text}" for text in self.assumptions]
 
     @property
     def rss(self) -> float:
@@ -234,4 +246,4 @@ class Result:
         lines += [f"  {name:<{width}} {value:.8g}" for name, value in terms]
         if len(self.support) > len(shown):
             lines += [f"  ... and {len(self.support) - len(shown)} more"]
-        return "\n".join([*lines, self.status.advice])
+        return "\n".join([*lines, self.status.advice, *self._assumed])

@@ -30,6 +30,8 @@ class StandardForm:
     hi: np.ndarray = field(repr=False)
     unit: np.ndarray = field(repr=False)
     eps: float
+    # Positions in `problem` of features that were found to depend on others up to rounding.
+    dependent: set[int] = field(default_factory=set, repr=False)
 
     @classmethod
     def of(cls, problem: Problem, features: np.ndarray) -> "StandardForm":
@@ -69,6 +71,7 @@ class StandardForm:
             hi=self.hi[keep],
             unit=self.unit[keep],
             eps=self.eps,
+            dependent=self.dependent,
         )
 
     def copies(self) -> np.ndarray:
@@ -106,8 +109,8 @@ class StandardForm:
 
         A Gram matrix forgets angles below sqrt(eps) between features; R keeps them down to eps.
         """
-        n = self.problem.n_samples
-        if self.problem._data is None or n is None or n * self.p**2 > _QR_FLOPS:
+        rows = self.problem._data
+        if rows is None or len(rows.y) * self.p**2 > _QR_FLOPS:
             return None
         M, rhs = self.problem.columns(self.features)
         root = np.sqrt(self.problem.yy)

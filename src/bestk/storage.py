@@ -40,7 +40,7 @@ def load(path: str | Path) -> Result:
     certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
     names = run.pop("feature_names")
     return Result(
-        **run | {"status": Status[run["status"]]},
+        **run | {"status": Status[run["status"]], "assumptions": tuple(run["assumptions"])},
         **arrays,
         feature_names=None if names is None else tuple(names),
         certificate=certificate,

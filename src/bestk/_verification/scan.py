@@ -1,8 +1,8 @@
 """Compiled loops that try supports: the gain of the last two features (theory eqs. 8 and 17).
 
 H holds residual covariances of the features in question, d their residual products with y, both
-given features chosen before. All of it is double precision; `needed` already contains what rounding
-can do.
+given features chosen before. `needed` already contains what rounding can do to them in double
+precision; the last three features are looked at in single precision first.
 """
 
 import math
@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, uintp
 
 from bestk._verification.rounding import UNIT
+from bestk._verification.single import f4, given, mark, padded, standardise
 
 # Sums may be reordered and products fused; NaN and inf keep their meaning.
 FAST = {"contract", "reassoc", "nsz", "arcp"}
@@ -72,11 +73,16 @@ def _add(chosen, length, hits, count):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _pairs(H, w, variance, moment, needed, first, stop, chosen, length, hits, count):
-    """List the promising pairs (i, j), first <= i < stop, j > i, after chosen[:length]."""
+def _pairs(H, w, variance, moment, needed, suspect, start, stop, chosen, length, hits, count):
+    """List the promising pairs (i, j), start <= i < stop, j > i, after chosen[:length].
+
+    Rows that are not suspect (a mask) are known to have none.
+    """
     m = moment.shape[0]
-    _set_apart(variance, moment, first)
-    for i in range(first, min(stop, m - 1)):
+    _set_apart(variance, moment, start)
+    for i in range(start, min(stop, m - 1)):
+        if not suspect[i]:
+            continue
         chosen[length] = i
         beta, gamma, kappa = _terms(variance[i], moment[i], needed)
         if kappa == np.inf:
@@ -93,23 +99,47 @@ def _pairs(H, w, variance, moment, needed, first, stop, chosen, length, hits, co
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _triples(H, d, needed, least, first, stop, chosen, length, hits, count):
-    """List the promising triples whose first feature is in [first, stop)."""
+def _room(m):
+    """Arrays for `_triples`. What is in the padding must not be denormal, as that would be slow."""
+    width = padded(m)
+    C, given_t = np.full((width, width), np.nan, f4), np.zeros((2, width), f4)
+    return C, given_t, (np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)), np.empty(width, np.bool_)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _has_suspects(C, t, moment, given_t, suspect):
+    """Mark rows of pairs after t that single precision does not rule out; are there any?"""
+    n_flat = given(C, t, moment, given_t[0], given_t[1])
+    found = mark(C, t, f4(1.0 - moment[t] * moment[t]), given_t[0], given_t[1], suspect)
+    if n_flat > 0:  # a flat feature is in the rows of all before it
+        last = moment.shape[0] - 1
+        while not np.isnan(given_t[1, last]):
+            last -= 1
+        suspect[t + 1 : last + 1] = True
+    return found or n_flat > 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _triples(H, d, needed, least, start, stop, room, chosen, length, hits, count):
+    """List the promising triples whose first feature is in [start, stop)."""
     m = d.shape[0]
-    w, variance, moment = np.zeros(m), np.zeros(m), np.zeros(m)
-    for t in range(first, min(stop, m - 2)):
+    C, given_t, (unit, moments, w, variance, moment), suspect = room
+    standardise(H, d, needed, start, C, unit, moments)
+    for t in range(start, min(stop, m - 2)):
         chosen[length] = t
         rest = needed - d[t] * d[t] / H[t, t]
         if H[t, t] <= 0.0 or not rest > least:
             count = _add(chosen, length + 1, hits, count)
-            continue
-        root = 1.0 / math.sqrt(H[t, t])
-        share = d[t] * root
-        for j in range(t + 1, m):
-            w[j] = H[t, j] * root
-            variance[j] = H[j, j] - w[j] * w[j]
-            moment[j] = d[j] - w[j] * share
-        count = _pairs(H, w, variance, moment, rest, t + 1, m, chosen, length + 1, hits, count)
+        elif _has_suspects(C, t, moments, given_t, suspect):
+            root = 1.0 / math.sqrt(H[t, t])
+            share = d[t] * root
+            for j in range(t + 1, m):
+                w[j] = H[t, j] * root
+                variance[j] = H[j, j] - w[j] * w[j]
+                moment[j] = d[j] - w[j] * share
+            count = _pairs(
+                H, w, variance, moment, rest, suspect, t + 1, m, chosen, length + 1, hits, count
+            )
         if count < 0:
             break
     return count
@@ -170,12 +200,13 @@ def scan(H, d, needed, least, r, start, stop, hits):
                 count = _add(chosen, 1, hits, count)
         return count
     if r == 2:
-        nothing = np.zeros(m)
-        variance = np.diag(H).copy()
-        return _pairs(H, nothing, variance, d, needed, start, stop, chosen, 0, hits, count)
-    depth = r - 3
+        nothing, variance, every = np.zeros(m), np.diag(H).copy(), np.ones(m, np.bool_)
+        return _pairs(
+            H, nothing, variance, d, needed, every, start, stop, chosen, 0, hits, count
+        )
+    depth, room = r - 3, _room(m)
     if depth == 0:
-        return _triples(H, d, needed, least, start, stop, chosen, 0, hits, count)
+        return _triples(H, d, needed, least, start, stop, room, chosen, 0, hits, count)
     Hs, ds, needs = np.empty((depth, m, m)), np.empty((depth, m)), np.empty(depth + 1)
     needs[0] = needed
     level = 0
@@ -184,7 +215,7 @@ def scan(H, d, needed, least, r, start, stop, hits):
         G, c = (H, d) if level == 0 else (Hs[level - 1], ds[level - 1])
         if level == depth:
             first = chosen[level - 1] + 1
-            count = _triples(G, c, needs[level], least, first, m, chosen, level, hits, count)
+            count = _triples(G, c, needs[level], least, first, m, room, chosen, level, hits, count)
             level -= 1
             continue
         chosen[level] += 1

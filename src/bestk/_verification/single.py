@@ -1,0 +1,120 @@
+"""A first look at pairs in single precision: most gain too little by far, and that is proven here.
+
+In units of the columns' lengths and of root(needed), given one more feature t with |m_t| < 1,
+
+    w_j = C_tj,   v_j = 1 - w_j^2,   m_j <- m_j - m_t w_j,   g = C_ij - w_i w_j,
+
+and the pair (i, j) gains too little if kappa h^2 + gamma g^2 <= v_j, where gamma = 1 / v_i,
+beta = gamma m_i, h = m_j - beta g and 1 / kappa = 1 - m_t^2 - beta m_i (eq. 17). With
+q = 1 / (kappa gamma) = (1 - m_t^2) v_i - m_i^2 > 0 it is proven by
+
+    kappa h^2 + gamma g^2 + theta <= v_j,   theta = eta (32 + 96 / q),   eta = 2^-24,
+
+in single precision. For where that is true, kappa h^2 and gamma g^2 are at most 1, and so are |g|,
+|m_i|, |w| and |beta| / root(gamma), while kappa, gamma >= 1 and |C_ij| <= |g| + 1. To first order
+the errors are 4 eta in v, eta (1 + |m_j|) in m_j, where |m_j| <= |h| + |beta g|, and 6 eta in g;
+12 eta in q; relative ones of eta (4 gamma + 3) in gamma and eta (4 gamma + 12 / q + 4) in kappa; and
+eta (2 |h| + 15 root(gamma) + 4 gamma) in h. Together with the roundings of squares and sums they
+change the two sides by less than eta (21 + 70 / q). Below _USELESS, theta covers the second order.
+"""
+
+import math
+
+import numpy as np
+from numba import int32, njit, uintp
+
+f4 = np.float32
+# Rows and columns are tested in blocks: loops over them need no remainder.
+LANES, ROWS = 8, 4
+_ETA = f4(2.0**-24)
+# Smaller variances and larger margins are left to double precision.
+_FLAT, _USELESS = f4(1e-4), f4(1e-2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def padded(m):
+    return (m + LANES - 1) // LANES * LANES
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def standardise(H, d, needed, first, C, unit, moment):
+    """C_ij = H_ij unit_i unit_j for first <= i < j, H_ii unit_i^2 = 1, and moments like that.
+
+    The rest of C stays as it is, NaN: no comparison with it is true.
+    """
+    scale = 1.0 / math.sqrt(needed)
+    for i in range(first, H.shape[0]):
+        unit[i] = 1.0 / math.sqrt(H[i, i]) if H[i, i] > 0.0 else np.nan
+        moment[i] = d[i] * unit[i] * scale
+    for i in range(first, H.shape[0]):
+        _scale_row(C, H, i, unit)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _scale_row(C, H, i, unit):
+    i, m, scale = uintp(i), uintp(H.shape[0]), unit[i]
+    for j in range(i + uintp(1), m):
+        C[i, j] = H[i, j] * (scale * unit[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def given(C, t, moment, m_given, v_given):
+    """Moments and variances given t. NaN, and counted, are variances to be judged in double."""
+    t, size = uintp(t), uintp(moment.shape[0])
+    m_t = moment[t]
+    n_flat = int32(0)
+    for j in range(t + uintp(1), size):
+        m_given[j] = moment[j] - m_t * C[t, j]
+        v = f4(1) - C[t, j] * C[t, j]
+        v_given[j] = v if v > _FLAT else f4(np.nan)
+        n_flat = int32(n_flat + (not v > _FLAT))
+    return n_flat
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _row(w, m, v, left):
+    """(w, beta, gamma, kappa, theta) of a feature; theta = inf: it must be judged in double."""
+    q = left * v - m * m
+    inverse = f4(1) / (v * q)
+    gamma, kappa = q * inverse, v * v * inverse
+    theta = _ETA * (f4(32) + f4(96) * (v * inverse))
+    if q > f4(0) and theta < _USELESS:
+        return w, m * gamma, gamma, kappa, theta
+    return w, f4(0), f4(0), f4(0), f4(np.inf)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def _left_side(x, w, m, row):
+    """kappa h^2 + gamma g^2 + theta for x = C_ij"""
+    w_i, beta, gamma, kappa, theta = row
+    g = x - w_i * w
+    h = m - beta * g
+    return kappa * h * h + (gamma * g * g + theta)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def mark(C, t, left, m_given, v_given, suspect):
+    """Mark the rows i > t that may contain a pair (i, j), i < j, that gains too much; are there any?
+
+    Several rows at once share what is loaded for each j, and their fate.
+    """
+    t, size, width = uintp(t), uintp(suspect.shape[0]), uintp(C.shape[1])
+    any_found = False
+    for i in range((t + uintp(1)) // uintp(ROWS) * uintp(ROWS), size, uintp(ROWS)):
+        a, b, c = i + uintp(1), i + uintp(2), i + uintp(3)
+        of_i = _row(C[t, i], m_given[i], v_given[i], left)
+        of_a = _row(C[t, a], m_given[a], v_given[a], left)
+        of_b = _row(C[t, b], m_given[b], v_given[b], left)
+        of_c = _row(C[t, c], m_given[c], v_given[c], left)
+        first = i // uintp(LANES) * uintp(LANES)
+        found = int32(0)  # 32 bits: as wide as the lanes of the loop
+        for step in range(width - first):
+            j = first + uintp(step)
+            w, m, v = C[t, j], m_given[j], v_given[j]
+            found = int32(found + (_left_side(C[i, j], w, m, of_i) > v))
+            found = int32(found + (_left_side(C[a, j], w, m, of_a) > v))
+            found = int32(found + (_left_side(C[b, j], w, m, of_b) > v))
+            found = int32(found + (_left_side(C[c, j], w, m, of_c) > v))
+        suspect[i] = suspect[a] = suspect[b] = suspect[c] = found > 0
+        any_found |= found > 0
+    return any_found

@@ -1,0 +1,47 @@
+"""Least squares on a few columns, with and without bounds."""
+
+import numpy as np
+from scipy.linalg import lapack, lstsq
+
+_RANK_TOLERANCE = 1e-14
+_TINY_RIDGE = 1e-8
+# Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
+_WELL_CONDITIONED = 1e-3
+# Largest wrong slope at a solution, in units where columns and target have length one.
+_FLAT = 1e-11
+
+
+def least_squares(M: np.ndarray, norms: np.ndarray, rhs: np.ndarray) -> np.ndarray:
+    """argmin ||rhs - (M / norms) b||: normal equations with refinement, or QR if they are poor."""
+    G = (M.T @ M) / np.outer(norms, norms)
+    factor, failed = lapack.dpotrf(G, lower=1)
+    if failed or factor.diagonal().min() < _WELL_CONDITIONED:
+        return lstsq(M / norms, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0]
+    b = np.zeros(M.shape[1])
+    for _ in range(2):  # each step gains at least as many digits as the first one has
+        b += lapack.dpotrs(factor, (M.T @ (rhs - M @ (b / norms))) / norms, lower=1)[0]
+    return b
+
+
+def bounded_least_squares(
+    M: np.ndarray, rhs: np.ndarray, lo: np.ndarray, hi: np.ndarray
+) -> np.ndarray:
+    """argmin ||rhs - M b|| over lo <= b <= hi; columns of unit length."""
+    from scipy.optimize import lsq_linear  # slow to import, seldom needed
+
+    # The solvers ask for lower < upper, for a target of order one and for full rank: a ridge far
+    # below rounding makes copies of a column share their coefficient.
+    p, size = M.shape[1], np.linalg.norm(rhs)
+    A, target = np.vstack([M, _TINY_RIDGE * np.eye(p)]), np.append(rhs / size, np.zeros(p))
+    lo, hi = lo / size, hi / size
+    box = lo, np.maximum(hi, lo + 1e-300)
+    found = []
+    # Active sets are exact, but may give up early; then interior points are better.
+    for method in ("bvls", "trf"):
+        b = np.clip(lsq_linear(A, target, box, method=method, tol=1e-14, max_iter=1000).x, lo, hi)
+        slope = A.T @ (A @ b - target)
+        wrong = np.where(slope > 0, slope * (b > lo), -slope * (b < hi))
+        found.append((float(np.sum((target - A @ b) ** 2)), b))
+        if wrong.max(initial=0.0) <= _FLAT:
+            break
+    return min(found, key=lambda pair: pair[0])[1] * size
