@@ -3,6 +3,8 @@
 import numpy as np
 from scipy.linalg import lapack, lstsq
 
+from bestk._kernels import UNIT_ROUNDOFF
+
 _RANK_TOLERANCE = 1e-14
 _TINY_RIDGE = 1e-8
 # Smallest pivot (a cosine-like number) at which refined normal equations are as good as QR.
@@ -21,6 +23,22 @@ def least_squares(M: np.ndarray, norms: np.ndarray, rhs: np.ndarray) -> np.ndarr
     for _ in range(2):  # each step gains at least as many digits as the first one has
         b += lapack.dpotrs(factor, (M.T @ (rhs - M @ (b / norms))) / norms, lower=1)[0]
     return b
+
+
+def root_of_products(G: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(M, rhs) with M'M = G and M'rhs = c: Cholesky in extended precision.
+
+    A feature that is left with less than rounding beside those before it gets no row of its own.
+    """
+    left = np.column_stack([G, c]).astype(np.longdouble)
+    rows = np.zeros((0, len(c) + 1), dtype=np.longdouble)
+    for i, square in enumerate(G.diagonal()):
+        if left[i, i] > 8 * len(c) * UNIT_ROUNDOFF * square:
+            row = left[i] / np.sqrt(left[i, i])
+            left -= np.outer(row[:-1], row)
+            rows = np.vstack([rows, row])
+    R = np.triu(rows[:, :-1]) if len(rows) == len(c) else rows[:, :-1]
+    return R.astype(np.float64), rows[:, -1].astype(np.float64)
 
 
 def bounded_least_squares(

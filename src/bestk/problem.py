@@ -10,7 +10,7 @@ import numpy as np
 from bestk._kernels import UNIT_ROUNDOFF
 from bestk.compensated import residual_of
 from bestk.fingerprint import DataDigest, gram_digest, rows_digest
-from bestk.fits import bounded_least_squares, least_squares
+from bestk.fits import bounded_least_squares, least_squares, root_of_products
 from bestk.moments import Moments
 from bestk.threads import blas_threads
 from bestk.triangles import Triangle
@@ -355,26 +355,19 @@ class Problem:
 
     def columns(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(M, rhs) with ||rhs - M b||^2 = f + constant: weighted columns, then ridge rows."""
-        if self._data is not None:
-            X, y, weight = self._data.X, self._data.y, self._data.weight
-            x_mean, y_mean = self._means(support)
-            M = (X[:, support] - x_mean) * self.units[support]
-            rhs = y.astype(np.float64) - y_mean
-            if self._is_centred:  # means are rounded: what they left is subtracted, too
-                M, rhs = M - _mean(M, weight), rhs - _mean(rhs, weight)
-            if weight is not None:
-                root = np.sqrt(weight)
-                M, rhs = M * root[:, None], rhs * root
-        else:
-            # Only products are known: a symmetric square root gives an equivalent system. Unit
-            # squares first, so that which directions are lost does not depend on units.
-            G = self.gram[np.ix_(support, support)]
-            scale = np.sqrt(np.where(G.diagonal() > 0.0, G.diagonal(), 1.0))
-            values, vectors = np.linalg.eigh(G / np.outer(scale, scale))
-            keep = values > len(support) * UNIT_ROUNDOFF * 8 * max(values[-1], 0.0)
-            root = np.sqrt(values[keep])
-            M = root[:, None] * vectors[:, keep].T * scale
-            rhs = (vectors[:, keep].T @ (self.moment[support] / scale)) / root
+        if self._data is None:
+            # Only products are known: a root of them gives an equivalent system.
+            G = self.gram[np.ix_(support, support)] + np.diag(self.ridge[support])
+            return root_of_products(G, self.moment[support])
+        X, y, weight = self._data.X, self._data.y, self._data.weight
+        x_mean, y_mean = self._means(support)
+        M = (X[:, support] - x_mean) * self.units[support]
+        rhs = y.astype(np.float64) - y_mean
+        if self._is_centred:  # means are rounded: what they left is subtracted, too
+            M, rhs = M - _mean(M, weight), rhs - _mean(rhs, weight)
+        if weight is not None:
+            root = np.sqrt(weight)
+            M, rhs = M * root[:, None], rhs * root
         if self.alpha > 0:
             M = np.vstack([M, np.diag(np.sqrt(self.alpha) * self.units[support])])
             rhs = np.concatenate([rhs, np.zeros(len(support))])
@@ -414,8 +407,9 @@ class Problem:
         units = self.units[support]
         b = coef / units
         if self._data is None:
-            G = self.gram[np.ix_(support, support)]
-            loss = self.yy - 2.0 * self.moment[support] @ b + b @ G @ b
+            # A difference of squares; more digits than double has, where there are any.
+            G, b = self.gram[np.ix_(support, support)].astype(np.longdouble), np.longdouble(b)
+            loss = self.yy + b @ (G @ b - 2.0 * self.moment[support])
             return max(float(loss), 0.0) + penalty
         X, y, (x_mean, y_mean) = self._data.X[:, support], self._data.y, self._means(support)
         residual = y.astype(np.float64) - y_mean - ((X - x_mean) * units) @ b
@@ -519,6 +513,7 @@ class _StandIn:
     def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         if X.shape[1] > _TRIANGLE_UP_TO:
             return
+        X, y = X.astype(np.float64), y.astype(np.float64)
         if self.triangle is None:
             self.triangle = Triangle.empty(X.shape[1])
             # Digits of a column are relative to its size: begin near the mean.

@@ -101,10 +101,10 @@ class _Walk:
         if after is None:
             self.bad[node] = True
             return None
-        inside, free = np.flatnonzero(after == IN), np.flatnonzero(after == FREE)
-        r = self.back_end.k - len(inside)
+        r = self.back_end.k - np.count_nonzero(after == IN)
         self.empty[node] = r < 0
         if self.tree.enumerated[node] and r >= 0:
+            inside, free = np.flatnonzero(after == IN), np.flatnonzero(after == FREE)
             self.cells[node] = Cell(inside, free, r)
             if len(self.cells) >= _BUFFER:
                 self._enumerate()
@@ -166,7 +166,7 @@ class _Walk:
         index = place[index]
         used = index >= 0
         features = [place[features] for features in fixed]
-        if any((part < 0).any() or (state[part] != FREE).any() for part in features):
+        if any(len(part) and (part.min() < 0 or state[part].any()) for part in features):
             return  # `_fixed` says so
         values = value[used].astype(np.float64)
         self.waiting[split].append(Task(node, state, index[used], values, *features))

@@ -102,44 +102,37 @@ def _pairs(H, w, variance, moment, needed, suspect, start, stop, chosen, length,
 def _room(m):
     """Arrays for `_triples`. What is in the padding must not be denormal, as that would be slow."""
     width = padded(m)
-    C, given_t = np.full((width, width), np.nan, f4), np.zeros((2, width), f4)
-    return C, given_t, (np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)), np.empty(width, np.bool_)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _has_suspects(C, t, moment, given_t, suspect):
-    """Mark rows of pairs after t that single precision does not rule out; are there any?"""
-    n_flat = given(C, t, moment, given_t[0], given_t[1])
-    found = mark(C, t, f4(1.0 - moment[t] * moment[t]), given_t[0], given_t[1], suspect)
-    if n_flat > 0:  # a flat feature is in the rows of all before it
-        last = moment.shape[0] - 1
-        while not np.isnan(given_t[1, last]):
-            last -= 1
-        suspect[t + 1 : last + 1] = True
-    return found or n_flat > 0
+    singles = np.full((width, width), np.nan, f4), np.zeros(width, f4), np.zeros(width, f4)
+    doubles = np.empty(m), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
+    return singles, doubles, np.zeros(width, np.bool_)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _triples(H, d, needed, least, start, stop, room, chosen, length, hits, count):
     """List the promising triples whose first feature is in [start, stop)."""
     m = d.shape[0]
-    C, given_t, (unit, moments, w, variance, moment), suspect = room
+    (C, m_t, v_t), (unit, moments, w, variance, moment), suspect = room
     standardise(H, d, needed, start, C, unit, moments)
     for t in range(start, min(stop, m - 2)):
         chosen[length] = t
         rest = needed - d[t] * d[t] / H[t, t]
         if H[t, t] <= 0.0 or not rest > least:
             count = _add(chosen, length + 1, hits, count)
-        elif _has_suspects(C, t, moments, given_t, suspect):
-            root = 1.0 / math.sqrt(H[t, t])
-            share = d[t] * root
-            for j in range(t + 1, m):
-                w[j] = H[t, j] * root
-                variance[j] = H[j, j] - w[j] * w[j]
-                moment[j] = d[j] - w[j] * share
-            count = _pairs(
-                H, w, variance, moment, rest, suspect, t + 1, m, chosen, length + 1, hits, count
-            )
+            continue
+        last_flat = given(C, t, moments, m_t, v_t)
+        found = mark(C, t, f4(1.0 - moments[t] * moments[t]), m_t, v_t, suspect)
+        if not found and last_flat == t:
+            continue
+        suspect[t + 1 : last_flat + 1] = True  # a flat feature is in the rows of all before it
+        root = 1.0 / math.sqrt(H[t, t])
+        share = d[t] * root
+        for j in range(t + 1, m):
+            w[j] = H[t, j] * root
+            variance[j] = H[j, j] - w[j] * w[j]
+            moment[j] = d[j] - w[j] * share
+        count = _pairs(
+            H, w, variance, moment, rest, suspect, t + 1, m, chosen, length + 1, hits, count
+        )
         if count < 0:
             break
     return count

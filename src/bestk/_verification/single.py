@@ -58,17 +58,23 @@ def _scale_row(C, H, i, unit):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def given(C, t, moment, m_given, v_given):
-    """Moments and variances given t. NaN, and counted, are variances to be judged in double."""
-    t, size = uintp(t), uintp(moment.shape[0])
-    m_t = moment[t]
+def given(C, t, moment, m, v):
+    """Fill in m and v, given t, of the features after it; the last one that is flat, or t.
+
+    Flat ones must be judged in double.
+    """
+    t, size, m_t = uintp(t), uintp(moment.shape[0]), moment[t]
     n_flat = int32(0)
     for j in range(t + uintp(1), size):
-        m_given[j] = moment[j] - m_t * C[t, j]
-        v = f4(1) - C[t, j] * C[t, j]
-        v_given[j] = v if v > _FLAT else f4(np.nan)
-        n_flat = int32(n_flat + (not v > _FLAT))
-    return n_flat
+        m[j] = moment[j] - m_t * C[t, j]
+        v[j] = f4(1) - C[t, j] * C[t, j]
+        n_flat = int32(n_flat + (not v[j] > _FLAT))
+    last = t
+    if n_flat > 0:
+        last = size - uintp(1)
+        while v[last] > _FLAT:
+            last -= uintp(1)
+    return last
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -78,7 +84,7 @@ def _row(w, m, v, left):
     inverse = f4(1) / (v * q)
     gamma, kappa = q * inverse, v * v * inverse
     theta = _ETA * (f4(32) + f4(96) * (v * inverse))
-    if q > f4(0) and theta < _USELESS:
+    if v > _FLAT and q > f4(0) and theta < _USELESS:
         return w, m * gamma, gamma, kappa, theta
     return w, f4(0), f4(0), f4(0), f4(np.inf)
 
@@ -93,28 +99,26 @@ def _left_side(x, w, m, row):
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
-def mark(C, t, left, m_given, v_given, suspect):
-    """Mark the rows i > t that may contain a pair (i, j), i < j, that gains too much; are there any?
+def mark(C, t, left, m, v, suspect):
+    """Mark rows i > t that may contain a pair (i, j), i < j, that gains too much; are there any?
 
-    Several rows at once share what is loaded for each j, and their fate.
+    Several rows share what is loaded for each j, and their fate.
     """
     t, size, width = uintp(t), uintp(suspect.shape[0]), uintp(C.shape[1])
     any_found = False
     for i in range((t + uintp(1)) // uintp(ROWS) * uintp(ROWS), size, uintp(ROWS)):
         a, b, c = i + uintp(1), i + uintp(2), i + uintp(3)
-        of_i = _row(C[t, i], m_given[i], v_given[i], left)
-        of_a = _row(C[t, a], m_given[a], v_given[a], left)
-        of_b = _row(C[t, b], m_given[b], v_given[b], left)
-        of_c = _row(C[t, c], m_given[c], v_given[c], left)
+        of_i, of_a = _row(C[t, i], m[i], v[i], left), _row(C[t, a], m[a], v[a], left)
+        of_b, of_c = _row(C[t, b], m[b], v[b], left), _row(C[t, c], m[c], v[c], left)
         first = i // uintp(LANES) * uintp(LANES)
         found = int32(0)  # 32 bits: as wide as the lanes of the loop
         for step in range(width - first):
             j = first + uintp(step)
-            w, m, v = C[t, j], m_given[j], v_given[j]
-            found = int32(found + (_left_side(C[i, j], w, m, of_i) > v))
-            found = int32(found + (_left_side(C[a, j], w, m, of_a) > v))
-            found = int32(found + (_left_side(C[b, j], w, m, of_b) > v))
-            found = int32(found + (_left_side(C[c, j], w, m, of_c) > v))
+            w, m_j, v_j = C[t, j], m[j], v[j]
+            found = int32(found + (_left_side(C[i, j], w, m_j, of_i) > v_j))
+            found = int32(found + (_left_side(C[a, j], w, m_j, of_a) > v_j))
+            found = int32(found + (_left_side(C[b, j], w, m_j, of_b) > v_j))
+            found = int32(found + (_left_side(C[c, j], w, m_j, of_c) > v_j))
         suspect[i] = suspect[a] = suspect[b] = suspect[c] = found > 0
         any_found |= found > 0
     return any_found

@@ -53,6 +53,7 @@ class ProvenSplit:
         self.features = place[kept]
         self.where = np.full(len(evidence.c), -1)
         self.where[self.features] = np.arange(len(kept))
+        self.missing = np.flatnonzero(self.where < 0)
         new = np.full(len(place), -1)
         new[kept] = np.arange(len(kept))
         self.t = np.asarray(record.t, dtype=np.float64)[kept]
@@ -68,7 +69,7 @@ class ProvenSplit:
             self.choice = _Choice(self)
 
     def covers(self, state: np.ndarray) -> bool:
-        return not (state[self.where < 0] != OUT).any()
+        return bool((state[self.missing] == OUT).all())
 
     def _prove(self) -> None:
         if len(self.features) == 0:
@@ -129,10 +130,10 @@ class ProvenSplit:
         return evaluate(c - Qg, error, base, states, tasks)
 
     def _left(self, base, total) -> np.ndarray:
-        """base - total, less the rounding of the sums."""
+        """base - total, less the rounding of the sums; inf where there is no support (-inf)."""
         with np.errstate(invalid="ignore"):
             value = base - total - gamma(self.evidence.k + 12) * (4.0 + np.abs(base) + total)
-        return np.where(np.isfinite(value), value, -np.inf)
+        return np.where(total == -np.inf, np.inf, np.where(np.isfinite(value), value, -np.inf))
 
     def _diagonal(self, u, error, base, states, tasks) -> list[Outcome]:
         e = self.evidence
@@ -140,31 +141,26 @@ class ProvenSplit:
         t = self.t - 2.02 * e.eps * e.k
         phi = largest_gain(u, error[:, None], t, e.lo[self.features], e.hi[self.features])
         remaining = e.k - np.count_nonzero(states == IN, axis=1)
-        outcomes = []
+        # The largest total of the cell, and of supports that violate a fixing.
+        totals, violating = np.full((2, len(tasks)), -np.inf)
         for i, task in enumerate(tasks):
             r = int(remaining[i])
             if r < 0:
-                outcomes.append(Outcome(np.inf, np.inf))
                 continue
-            free = phi[i][states[i] == FREE]
-            total, last, following = _largest(free, r)
+            total, last, following = _largest(phi[i][states[i] == FREE], r)
             total += float(phi[i][states[i] == IN].sum())
-            own = float(self._left(base[i], total))
-            violation, rounding = np.inf, 4 * UNIT * total
+            totals[i], more = total, total * (1.0 + 4 * UNIT)
             if len(task.fixed_out) and r > 0:
                 # Forcing in the best of them replaces the r-th largest (eq. 5).
                 best = float(phi[i][self.where[task.fixed_out]].max())
-                with np.errstate(invalid="ignore"):
-                    less = max(0.0, last - best)
-                violation = float(self._left(base[i], total - less + rounding))
+                violating[i] = more - _beyond(last, best)
             if len(task.fixed_in):
                 # Forcing out the weakest of them lets the next one in (eq. 6).
                 weakest = float(phi[i][self.where[task.fixed_in]].min())
-                less = max(0.0, weakest - following) if r > 0 and weakest >= last else 0.0
-                without = float(self._left(base[i], total - less + rounding))
-                violation = min(violation, without)
-            outcomes.append(Outcome(own, violation))
-        return outcomes
+                less = _beyond(weakest, following) if r > 0 and weakest >= last else 0.0
+                violating[i] = np.maximum(violating[i], more - less)
+        values = self._left(base, np.array([totals, violating]))
+        return [Outcome(*outcome) for outcome in values.T.tolist()]
 
     def _blocks(self, u, error, base, states, tasks) -> list[Outcome]:
         e, choice = self.evidence, self.choice
@@ -177,10 +173,14 @@ class ProvenSplit:
             # (x + y)^2 <= (1 + q) x^2 + (1 + 1/q) y^2 with y the part of the error of u.
             unsure = error[i] ** 2 * choice.spread * 1.1e12
             found = np.where(found == -np.inf, -np.inf, found * (1.0 + 1.1e-12) + unsure)
-            # No support at all: any value is proven.
-            values = np.where(found == -np.inf, np.inf, self._left(base[i], found))
+            values = self._left(base[i], found)
             outcomes.append(Outcome(float(values[0]), float(values[1:].min(initial=np.inf))))
         return outcomes
+
+
+def _beyond(gain: float, other: float) -> float:
+    """What is lost with `other` in place of `gain`: nothing for sure where that is infinite."""
+    return gain - other if other < gain < np.inf else 0.0
 
 
 def _largest(free: np.ndarray, r: int) -> tuple[float, float, float]:
