@@ -156,7 +156,8 @@ def verify_batches(
 ) -> Verification:
     """:func:`verify` for rows that come as blocks (X, y) or (X, y, weight), in one pass.
 
-    Only sums of products are kept, so nearly dependent features are judged less closely.
+    Rows are kept as long as 256 MiB in double precision suffice. Of more only sums of products are,
+    and nearly dependent features are judged less closely.
     """
     check = _Check(certificate, False)
     digest = DataDigest()

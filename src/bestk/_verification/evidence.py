@@ -12,6 +12,8 @@ from bestk._verification.sums import Sums, scaled_sums
 from bestk.certificate import Certificate
 
 _ROWS = 512
+# Rows that come in batches are kept up to this size.
+KEPT_BYTES = 256 * 2**20
 # A feature repeats another one if their directions differ by less than this.
 _COPY = 1e-13
 # A column that varies by less than so many roundings of its mean may be taken for a constant.
@@ -100,28 +102,68 @@ def from_rows(certificate: Certificate, X, y, weight) -> Evidence:
 
 
 def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> Evidence:
-    """One pass: the products, the objective and the digest of the rows at once."""
+    """One pass, with the digest of the rows. They are summed up once there are too many to keep."""
     p = len(certificate.coef)
-    sums, value = None, _Objective(certificate)
+    kept, stream = _Kept(p), _Stream(certificate)
     for X, y, weight in batches:
         digest.add(X, y, weight)
         if X.shape[1] != p or len(y) == 0:
             continue
-        if sums is None:
-            origin = np.zeros(p + 1)
-            if certificate.fit_intercept:  # any origin will do, a typical row is close
+        if not kept.add(X, y, weight):
+            if kept.n_rows > 0:
+                stream.add(*kept.release())
+            stream.add(X, y, weight)
+    return from_rows(certificate, *kept.release()) if kept.n_rows > 0 else stream.evidence()
+
+
+class _Kept:
+    """Rows in double precision while KEPT_BYTES suffice for all of them, none after that."""
+
+    def __init__(self, p: int) -> None:
+        # [X y weight], most of it not touched: the system gives memory only to what is.
+        self.table = np.empty((KEPT_BYTES // (8 * (p + 2)), p + 2))
+        self.n_rows, self.is_weighted = 0, False
+
+    def add(self, X, y, weight) -> bool:
+        """Keep these rows, too; False where they are too many."""
+        rows = slice(self.n_rows, self.n_rows + len(y))
+        if rows.stop > len(self.table):
+            return False
+        self.table[rows, :-2], self.table[rows, -2] = X, y
+        self.table[rows, -1] = 1.0 if weight is None else weight
+        self.n_rows, self.is_weighted = rows.stop, self.is_weighted or weight is not None
+        return True
+
+    def release(self) -> tuple:
+        """(X, y, weight); nothing is kept from now on."""
+        table = self.table[: self.n_rows]
+        self.table, self.n_rows = np.empty((0, table.shape[1])), 0
+        return table[:, :-2], table[:, -2], table[:, -1] if self.is_weighted else None
+
+
+class _Stream:
+    """Sums of rows that are seen once."""
+
+    def __init__(self, certificate: Certificate) -> None:
+        self.certificate, self.value = certificate, _Objective(certificate)
+        self.sums: Sums | None = None
+
+    def add(self, X, y, weight) -> None:
+        if self.sums is None:
+            centre, size = self.certificate.fit_intercept, X.shape[1] + 1
+            origin = np.zeros(size)
+            if centre:  # any origin will do, a typical row is close
                 origin = np.append(X.mean(axis=0, dtype=np.float64), y.mean(dtype=np.float64))
-            nothing = np.zeros(p + 1, dtype=np.int64)
-            sums = Sums(origin=origin, exponent=nothing, centre=certificate.fit_intercept)
-        sums.add(X, y, weight)
-        value.add(X, y, weight)
-    if sums is None:
-        raise Unfit("there are no rows")
-    if sums.extreme.any():
-        raise Unfit(
-            "some columns are too large or too small to be squared; verify all rows at once"
-        )
-    return _evidence(certificate, _of_sums(sums, value, None))
+            self.sums = Sums(origin=origin, exponent=np.zeros(size, np.int64), centre=centre)
+        self.sums.add(X, y, weight)
+        self.value.add(X, y, weight)
+
+    def evidence(self) -> Evidence:
+        if self.sums is None:
+            raise Unfit("there are no rows")
+        if self.sums.extreme.any():
+            raise Unfit("some columns are too large or too small for sums; verify all rows at once")
+        return _evidence(self.certificate, _of_sums(self.sums, self.value, None))
 
 
 def full_gram(G, c, yy: float) -> np.ndarray:

@@ -27,7 +27,7 @@ def largest_gain(u, error, t, lo, hi) -> np.ndarray:
 def _one_side(a, t, reach):
     """max over 0 <= x <= reach of 2 a x - t x^2, or anything below zero."""
     inner = np.where(a > 0, a * a / t, 0.0)
-    edge = reach * (2.0 * a - t * reach)
+    edge = reach * np.where(t == 0.0, 2.0 * a, 2.0 * a - t * reach)
     edge = np.where(reach == 0.0, 0.0, np.where(np.isnan(edge), np.inf, edge))
     beyond = (t <= 0.0) | (a > t * reach)
     return np.where(beyond, edge, inner)

@@ -15,7 +15,8 @@ in single precision. For where that is true, kappa h^2 and gamma g^2 are at most
 the errors are 4 eta in v, eta (1 + |m_j|) in m_j, where |m_j| <= |h| + |beta g|, and 6 eta in g;
 12 eta in q; relative ones of eta (4 gamma + 3) in gamma and eta (4 gamma + 12 / q + 4) in kappa; and
 eta (2 |h| + 15 root(gamma) + 4 gamma) in h. Together with the roundings of squares and sums they
-change the two sides by less than eta (21 + 70 / q). Below _USELESS, theta covers the second order.
+change the two sides by less than eta (21 + 70 / q), as 1 / q >= gamma and root(kappa) gamma. Below
+_USELESS, theta covers the second order, too.
 """
 
 import math
@@ -28,7 +29,7 @@ f4 = np.float32
 LANES, ROWS = 8, 4
 _ETA = f4(2.0**-24)
 # Smaller variances and larger margins are left to double precision.
-_FLAT, _USELESS = f4(1e-4), f4(1e-2)
+_TINY, _FLAT, _USELESS = 1e-30, f4(1e-4), f4(1e-2)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -40,12 +41,13 @@ def padded(m):
 def standardise(H, d, needed, first, C, unit, moment):
     """C_ij = H_ij unit_i unit_j for first <= i < j, H_ii unit_i^2 = 1, and moments like that.
 
-    The rest of C stays as it is, NaN: no comparison with it is true.
+    The rest of C stays as it is, NaN: no comparison with it is true. Units are NaN where numbers
+    might not fit into single precision.
     """
-    scale = 1.0 / math.sqrt(needed)
     for i in range(first, H.shape[0]):
-        unit[i] = 1.0 / math.sqrt(H[i, i]) if H[i, i] > 0.0 else np.nan
-        moment[i] = d[i] * unit[i] * scale
+        fits = H[i, i] > _TINY and needed > _TINY
+        unit[i] = 1.0 / math.sqrt(H[i, i]) if fits else np.nan
+        moment[i] = d[i] * unit[i] / math.sqrt(needed)
     for i in range(first, H.shape[0]):
         _scale_row(C, H, i, unit)
 

@@ -10,7 +10,7 @@ the maximum over what the bounds leave of v_j. Nothing here needs b to be good.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, nnls
 
 from bestk._verification.evidence import Evidence
 from bestk._verification.rounding import LONG, LONG_UNIT, UNIT, gamma, largest_gain
@@ -82,8 +82,17 @@ class Judge:
             return 0.0
         lo, hi = e.lo[support], e.hi[support]
         b = _boxed_fit(root.T, np.linalg.solve(root, c), lo, hi)
-        stack = (A[None], c[None], e.eps, np.array([least]), b[None], lo[None], hi[None])
-        return float(_around(*stack)[0])
+
+        def around(b: np.ndarray, least: float) -> float:
+            stack = (A[None], c[None], e.eps, np.array([least]), b[None], lo[None], hi[None])
+            return float(_around(*stack)[0])
+
+        value = around(b, least)
+        if value < self.enough and least <= 0.0:
+            if e.model is None:
+                assume(e, "the given matrix is positive semidefinite: it is one of products")
+            value = max(value, around(_pushed(A, c, e.eps, root, b, lo, hi), 0.0))
+        return value
 
     def _at_model(self, support: np.ndarray) -> float:
         """The same around the certificate's model, whose residuals were seen row by row."""
@@ -187,6 +196,24 @@ def _boxed_fit(M, z, lo, hi) -> np.ndarray:
     except (ValueError, np.linalg.LinAlgError):
         return np.zeros(len(lo))
     return np.clip(b, lo, hi)
+
+
+def _pushed(A, c, eps, root, b, lo, hi) -> np.ndarray:
+    """b moved so that f rises from it, for sure, wherever the bounds leave an endless way.
+
+    Where features are dependent only |M v|^2 >= 0 is known, and rounding of h = c - A b must not
+    have the wrong sign. With s, the point of least |M s| among s >= 0 with sum 1, A s >= |M s|^2 in
+    every entry: a little of it is enough. (All that in the directions that are endless.)
+    """
+    endless = np.isinf(hi).astype(float) - np.isinf(lo)
+    M = np.vstack([root.T * endless, np.abs(endless)])
+    s = endless * nnls(M, np.append(np.zeros(len(b)), 1.0))[0]
+    rise = (endless * (A @ s))[endless != 0.0].min(initial=np.inf)
+    if not rise > 0.0:
+        return b
+    wrong = endless * (c - A @ b)
+    margin = 8.0 * (eps + gamma(2 * len(b) + 8)) * (1.0 + np.abs(b).sum())
+    return b + s * (max(0.0, wrong.max(initial=0.0)) + margin) / rise
 
 
 def dependent_columns(columns: Columns) -> np.ndarray:
