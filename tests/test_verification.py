@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from instances import REGIMES, Instance, bounded_fit, make, make_medium
 
+from bestk._verification import evidence as evidence_module
 from bestk._verification.enumeration import Enumeration
 from bestk._verification.evidence import from_rows
 from bestk._verification.exact import ExactForm, exact_products
 from bestk._verification.scan import scan
+from bestk._verification.single import f4, given, mark, padded, standardise
 from bestk._verification.splits import ProvenSplit, Task
 from bestk._verification.supports import Judge
 from bestk.certificate import Certificate, ProofTree, SplitRecord
@@ -385,6 +387,62 @@ def test_batches_are_verified_in_one_pass(seed):
         assert "fingerprint" in verify_batches(certificate, fewer).failures[0]
 
 
+def test_few_batches_are_as_good_as_rows_and_more_are_summed_up(monkeypatch):
+    """Features 1e-9 apart: products cannot tell them from copies, rows can."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    X[:, 1] = X[:, 0] + 1e-9 * rng.standard_normal(40)
+    y = X[:, 2] + 1e9 * (X[:, 1] - X[:, 0]) + 0.5 * rng.standard_normal(40)
+    for options in ({}, {"sample_weight": 1.0 + rng.random(40)}, {"fit_intercept": True}):
+        instance = Instance(regime="plain", X=X, y=y, k=3, options=options)
+        certificate = certify(instance)
+        whole = checked(instance, certificate)
+        assert whole
+        found = verify_batches(certificate, as_batches(instance, 7), n_threads=1)
+        assert replace(found, seconds=0.0) == replace(whole, seconds=0.0)
+        monkeypatch.setattr(evidence_module, "KEPT_BYTES", 8 * 7 * 20)  # 20 rows
+        found = verify_batches(certificate, as_batches(instance, 7), n_threads=1)
+        assert any("products" in text for text in found.assumptions)
+        monkeypatch.undo()
+
+
+def test_rows_are_dropped_when_they_are_too_many(monkeypatch):
+    monkeypatch.setattr(evidence_module, "KEPT_BYTES", 8 * 4 * 10)
+    kept = evidence_module._Kept(2)
+    assert kept.add(np.ones((6, 2)), np.ones(6), None)
+    assert kept.add(np.ones((4, 2)), np.ones(4), np.full(4, 2.0))
+    assert not kept.add(np.ones((1, 2)), np.ones(1), None)
+    X, _, weight = kept.release()
+    assert X.shape == (10, 2)
+    assert weight.tolist() == [1.0] * 6 + [2.0] * 4
+    assert kept.table.nbytes == 0
+    assert kept.table.base is None
+
+
+@pytest.mark.parametrize("lower", [0.0, -np.inf])
+def test_dependent_features_with_signs_are_judged_by_products(monkeypatch, lower):
+    """Three rows, four features, one sign: bounded where no mix of these features is zero."""
+    monkeypatch.setattr(evidence_module, "KEPT_BYTES", 0)
+    bounds = (0.0, np.inf) if lower == 0.0 else (-np.inf, 0.0)
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = np.abs(rng.standard_normal((3, 4))) + 0.1, rng.standard_normal(3)
+        instance = Instance(regime="plain", X=X, y=y, k=4, options={"bounds": bounds})
+        certificate = certify(instance, leaf_size=4)
+        found = verify_batches(certificate, as_batches(instance, 3), n_threads=1)
+        if is_tiny(instance, certificate.objective):
+            continue
+        assert found, str(found)
+        assert not found.assumptions
+        form, G, c = Form(instance), X.T @ X, X.T @ y
+        by_gram = verify_gram(sealed(certificate, gram_digest(G, c, form.yy)), G, c, form.yy)
+        assert by_gram, str(by_gram)
+        more = certificate.objective * (1 + 1e-7)
+        greedy = replace(certificate, lower_bound=more, objective=more)
+        refused = verify_batches(greedy, as_batches(instance, 3), n_threads=1)
+        assert any("proven only to" in reason for reason in refused.failures)
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_gram_matrices_are_verified(seed):
     instance = make_problem(3 * seed, ("plain", "integers", "huge_units")[seed % 3])
@@ -588,6 +646,54 @@ def test_the_scan_lists_what_a_plain_loop_lists(r):
         halves = [scan(H, d, needed, 0.0, r, *span, hits) for span in ((0, m // 2), (m // 2, m))]
         assert sum(halves) == count
         assert scan(H, d, -1.0, 0.0, r, 0, m, hits[:0]) == -1
+
+
+def excess_of_pairs(H, d, needed, t) -> np.ndarray:
+    """Left minus right side of eq. 17 for pairs given t: positive where one gains over `needed`."""
+    unit = 1.0 / np.sqrt(H.diagonal())
+    C, m = H * np.outer(unit, unit), d * unit / math.sqrt(needed)
+    w, left = C[t], 1.0 - m[t] ** 2
+    v, m = 1.0 - w * w, m - m[t] * w
+    g = C - np.outer(w, w)
+    with np.errstate(all="ignore"):
+        rest = left - m * m / v
+        h = m - (m / v)[:, None] * g
+        excess = h * h / rest[:, None] + g * g / v[:, None] - v
+    return np.where((rest > 0.0)[:, None], excess, np.inf)
+
+
+@pytest.mark.parametrize("closeness", [0.5, 3.0, 30.0, 1000.0])
+def test_single_precision_rules_out_what_double_does(closeness):
+    """No pair that gains too much is passed over, whatever the margin; clear ones are."""
+    rng = np.random.default_rng(int(closeness))
+    clear = passed = 0
+    for m in (3, 8, 9, 31, 50):
+        X = rng.standard_normal((60, m)) + closeness * rng.standard_normal((60, 1))
+        X, y = X / np.linalg.norm(X, axis=0), rng.standard_normal(60)
+        H, d = X.T @ X, X.T @ (y / np.linalg.norm(y))
+        width = padded(m)
+        C, unit, moment = np.full((width, width), np.nan, f4), np.empty(m), np.empty(m)
+        m_t, v_t, suspect = np.zeros(width, f4), np.zeros(width, f4), np.zeros(width, bool)
+        for t in range(m - 2):
+            alone = max(d[t] ** 2 / H[t, t], 1e-3)
+            # Thresholds at the gain of some triple: there the smallest error counts.
+            S = [t, *sorted(rng.choice(np.arange(t + 1, m), 2, replace=False))]
+            gain = float(d[S] @ np.linalg.solve(H[np.ix_(S, S)], d[S]))
+            for needed in (gain * (1 - 1e-9), gain * (1 + 1e-9), 2 * gain, 10 * gain):
+                if needed <= alone:
+                    continue
+                standardise(H, d, needed, t, C, unit, moment)
+                last_flat = given(C, t, moment, m_t, v_t)
+                mark(C, t, f4(1.0 - moment[t] ** 2), m_t, v_t, suspect)
+                excess = excess_of_pairs(H, d, needed, t)[t + 1 :, t + 1 :]
+                excess[np.tril_indices(len(excess))] = -np.inf
+                v = 1.0 - H[t, t + 1 :] ** 2
+                assert (v > 1e-4).all() or last_flat > t
+                ruled_out = ~suspect[t + 1 : m] & (np.arange(t + 1, m) > last_flat)
+                assert (excess[ruled_out] <= 1e-12).all()
+                clear += (excess < -0.01).all(axis=1).sum()
+                passed += ruled_out.sum()
+    assert passed >= 0.8 * clear or closeness > 10.0  # so alike that single precision sees nothing
 
 
 # --- Mutations

@@ -101,7 +101,7 @@ class _Walk:
         if after is None:
             self.bad[node] = True
             return None
-        r = self.back_end.k - np.count_nonzero(after == IN)
+        r = self.back_end.k - int(np.count_nonzero(after == IN))
         self.empty[node] = r < 0
         if self.tree.enumerated[node] and r >= 0:
             inside, free = np.flatnonzero(after == IN), np.flatnonzero(after == FREE)

@@ -194,9 +194,7 @@ def scan(H, d, needed, least, r, start, stop, hits):
         return count
     if r == 2:
         nothing, variance, every = np.zeros(m), np.diag(H).copy(), np.ones(m, np.bool_)
-        return _pairs(
-            H, nothing, variance, d, needed, every, start, stop, chosen, 0, hits, count
-        )
+        return _pairs(H, nothing, variance, d, needed, every, start, stop, chosen, 0, hits, count)
     depth, room = r - 3, _room(m)
     if depth == 0:
         return _triples(H, d, needed, least, start, stop, room, chosen, 0, hits, count)

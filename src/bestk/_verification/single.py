@@ -12,11 +12,11 @@ q = 1 / (kappa gamma) = (1 - m_t^2) v_i - m_i^2 > 0 it is proven by
 
 in single precision. For where that is true, kappa h^2 and gamma g^2 are at most 1, and so are |g|,
 |m_i|, |w| and |beta| / root(gamma), while kappa, gamma >= 1 and |C_ij| <= |g| + 1. To first order
-the errors are 4 eta in v, eta (1 + |m_j|) in m_j, where |m_j| <= |h| + |beta g|, and 6 eta in g;
-12 eta in q; relative ones of eta (4 gamma + 3) in gamma and eta (4 gamma + 12 / q + 4) in kappa; and
-eta (2 |h| + 15 root(gamma) + 4 gamma) in h. Together with the roundings of squares and sums they
-change the two sides by less than eta (21 + 70 / q), as 1 / q >= gamma and root(kappa) gamma. Below
-_USELESS, theta covers the second order, too.
+the errors are 4 eta in v, eta (1 + |m_j|) in m_j, where |m_j| <= |h| + |beta g|, 6 eta in g and
+12 eta in q; relative to them eta (4 gamma + 3) in gamma and eta (4 gamma + 12 / q + 4) in kappa;
+and eta (2 |h| + 15 root(gamma) + 4 gamma) in h. As gamma and root(kappa) gamma are at most 1 / q,
+they change the two sides, with the roundings of squares and sums, by less than eta (21 + 70 / q).
+Below _USELESS, theta covers the second order as well.
 """
 
 import math
@@ -76,7 +76,7 @@ def given(C, t, moment, m, v):
         last = size - uintp(1)
         while v[last] > _FLAT:
             last -= uintp(1)
-    return last
+    return np.int64(last)
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
@@ -122,5 +122,6 @@ def mark(C, t, left, m, v, suspect):
             found = int32(found + (_left_side(C[b, j], w, m_j, of_b) > v_j))
             found = int32(found + (_left_side(C[c, j], w, m_j, of_c) > v_j))
         suspect[i] = suspect[a] = suspect[b] = suspect[c] = found > 0
-        any_found |= found > 0
+        if found > 0:
+            any_found = True
     return any_found

@@ -89,9 +89,10 @@ class Judge:
 
         value = around(b, least)
         if value < self.enough and least <= 0.0:
-            if e.model is None:
-                assume(e, "the given matrix is positive semidefinite: it is one of products")
-            value = max(value, around(_pushed(A, c, e.eps, root, b, lo, hi), 0.0))
+            pushed = around(_pushed(A, c, e.eps, root, b, lo, hi), 0.0)
+            if pushed > value and e.model is None:
+                assume(e, "the given matrix is positive semidefinite, as matrices of products are")
+            value = max(value, pushed)
         return value
 
     def _at_model(self, support: np.ndarray) -> float:
