@@ -53,7 +53,12 @@ def as_vector(name: str, value: Any, *, length: int, of: str) -> np.ndarray:
 
 
 def require_finite(name: str, array: np.ndarray) -> None:
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if array.dtype.kind != "f":
+        return
+    # A finite sum has finite terms; only where it is not (it may overflow) each is looked at.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = array.sum(dtype=np.float64)
+    if not np.isfinite(total) and not np.isfinite(array).all():
         raise ValueError(f"{name} contains NaN or infinite values; drop or impute them first")
 
 

@@ -6,8 +6,10 @@ import numpy as np
 
 from bestk._verification.rounding import UNIT, gamma
 
-# Rows of one product: short sums have small errors (the sums of blocks are added one by one).
+# Rows of one product: short sums have small errors (the sums of blocks are added one by one), and
+# with many columns longer ones are worth adding them.
 _ROWS = 512
+_ROWS_PER_COLUMN, _MOST_ROWS = 32, 32768
 _SAFE = (1e-200, 1e200)
 
 
@@ -29,19 +31,20 @@ class Sums:
     is_plain: bool = True
     products: np.ndarray = field(init=False)
     totals: np.ndarray = field(init=False)
-    largest: np.ndarray = field(init=False)
+    is_zero: np.ndarray = field(init=False)
     low: np.ndarray = field(init=False)
     high: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         size = len(self.origin)
         self.products = np.zeros((size, size))
-        self.totals, self.largest = np.zeros(size), np.zeros(size)
+        self.totals, self.is_zero = np.zeros(size), np.ones(size, dtype=bool)
         self.low, self.high = np.full(size, np.inf), np.full(size, -np.inf)
 
     def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
-        for start in range(0, len(y), _ROWS):
-            rows = slice(start, start + _ROWS)
+        step = min(max(_ROWS, _ROWS_PER_COLUMN * X.shape[1]), _MOST_ROWS)
+        for start in range(0, len(y), step):
+            rows = slice(start, start + step)
             part = None if weight is None else weight[rows]
             with np.errstate(over="ignore", invalid="ignore", under="ignore"):
                 self._add_block(X[rows], y[rows].astype(np.float64), part)
@@ -60,11 +63,14 @@ class Sums:
             X = np.ldexp(X - self.origin[:-1], -self.exponent[:-1]) * root[:, None]
             y = np.ldexp(y - self.origin[-1], -self.exponent[-1]) * root
         p = X.shape[1]
-        self.products[:p, :p] += X.T @ X
+        product = X.T @ X
+        self.products[:p, :p] += product
         self.products[:p, p] += X.T @ y
         self.products[p, p] += y @ y
-        self.largest[:p] = np.maximum(self.largest[:p], np.abs(X).max(axis=0, initial=0.0))
-        self.largest[p] = max(self.largest[p], np.abs(y).max(initial=0.0))
+        # A square that is not zero says enough; one that is may have underflown.
+        for j in np.flatnonzero(self.is_zero[:p]):
+            self.is_zero[j] = not (product[j, j] > 0.0 or X[:, j].any())
+        self.is_zero[p] &= not y.any()
         if self.centre:
             self.totals[:p] += root @ X
             self.totals[p] += root @ y
@@ -78,12 +84,12 @@ class Sums:
         """Columns that are not zero, but too large or too small to be squared."""
         squares = self.products.diagonal()
         fine = (squares > _SAFE[0]) & (squares < _SAFE[1])
-        return ~fine & (self.largest > 0.0)
+        return ~fine & ~self.is_zero
 
     @property
     def is_constant(self) -> np.ndarray:
         """Columns without any effect: zeros, and constants where there is an intercept."""
-        return (self.largest == 0.0) | (self.centre & (self.low >= self.high))
+        return self.is_zero | (self.centre & (self.low >= self.high))
 
     def finished(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(Gram matrix of [X y] about the mean, relative error of each column, tau of each).
