@@ -84,7 +84,7 @@ def block_split(form: StandardForm, smallest: float) -> BlockSplit | None:
         best, best_score = (clusters, charges), score
     if best is None:
         return None
-    return _proven(form.A, *best, 0.5 * smallest)
+    return _proven(form.A, *best, 0.5 * smallest, form.eps)
 
 
 def block_bound(form: StandardForm, smallest: float) -> "BlockBound | None":
@@ -152,7 +152,7 @@ def _charges(A: np.ndarray, clusters: list[np.ndarray], t: float) -> list[np.nda
     return [(x * D[part]) @ x.T for x, part in zip(L, parts, strict=True)]
 
 
-def _proven(A, clusters, charges, t) -> BlockSplit | None:
+def _proven(A, clusters, charges, t, error) -> BlockSplit | None:
     single = np.setdiff1d(np.arange(len(A)), np.concatenate(clusters))
     for share in (0.999, 0.99, 0.9):
         matrices = [share * 0.5 * (T + T.T) for T in charges]
@@ -160,7 +160,7 @@ def _proven(A, clusters, charges, t) -> BlockSplit | None:
         for cluster, T in zip(clusters, matrices, strict=True):
             Q[np.ix_(cluster, cluster)] -= T
         Q[single, single] -= t
-        if is_positive_semidefinite(Q, np.zeros(len(A))):
+        if is_positive_semidefinite(Q, np.zeros(len(A)), error):
             break
     else:
         return None

@@ -37,6 +37,9 @@ class Batch:
         self.duals[better] = duals[better]
 
 
+# Times the error of the data that is allowed for: whoever checks a bound with an analysis of their
+# own, perhaps a coarser one, should come to the same.
+_CAUTION = 4.0
 # Duals are kept in single precision where charges are not so small that rounding would cost.
 _SINGLE_FROM = 1e-5
 
@@ -77,7 +80,7 @@ def bound_and_fix(
     def piece(rows: slice) -> None:
         certify_rows(
             form.A, form.c, split.t, form.lo, form.hi, batch.states[rows], remaining[rows],
-            batch.duals[rows], form.eps, k, cutoff, fixing, batch.bounds[rows],
+            batch.duals[rows], _CAUTION * form.eps, k, cutoff, fixing, batch.bounds[rows],
         )  # fmt: skip
 
     method.search(batch, k, cutoff)

@@ -66,7 +66,7 @@ class Presolved:
     def uniform(self) -> Split:
         """The uniform split of the form's matrix."""
         assert self.form is not None
-        return uniform_split(self.form.A)
+        return uniform_split(self.form.A, self.form.eps)
 
     @cached_property
     def blocks(self) -> BlockBound | None:

@@ -18,11 +18,13 @@ from bestk.threads import Workers
 _LANCZOS_STEPS = 30
 
 
-def is_positive_semidefinite(A, t):
+def is_positive_semidefinite(A, t, error=0.0):
     """Prove A - diag(t) >= 0, or return False (Rump's criterion, theory eq. 11).
 
     If the floating-point Cholesky factorisation of A - diag(t) - shift runs to completion, and
-    shift covers its backward error, the exact matrix A - diag(t) is positive semidefinite.
+    shift covers its backward error, the exact matrix A - diag(t) is positive semidefinite. It is
+    so for all matrices whose entries differ from those of A by no more than `error`: whoever sums
+    up the data in another order finds the same.
     """
     p = len(A)
     if not np.isfinite(t).all():
@@ -30,7 +32,7 @@ def is_positive_semidefinite(A, t):
     Q = np.array(A, order="F")
     Q[np.diag_indices(p)] -= t
     trace = np.trace(Q) + 1.0
-    Q[np.diag_indices(p)] -= (p + 4) * UNIT_ROUNDOFF * 1.1 * trace
+    Q[np.diag_indices(p)] -= (p + 4) * UNIT_ROUNDOFF * 1.1 * trace + p * error
     return lapack.dpotrf(Q, lower=1, clean=0, overwrite_a=1)[1] == 0
 
 
@@ -77,13 +79,13 @@ class Split:
         return bool((self.t > 0).all())
 
 
-def uniform_split(A: np.ndarray) -> Split:
+def uniform_split(A: np.ndarray, error: float = 0.0) -> Split:
     """The largest proven t = lambda * 1 (the paper's choice, after column scaling)."""
     estimate = smallest_eigenvalue(A)
     margin = 1e-2
     while estimate > 0 and margin < 1:
         t = np.full(len(A), estimate * (1 - margin))
-        if is_positive_semidefinite(A, t):
+        if is_positive_semidefinite(A, t, error):
             return Split(t=t)
         margin *= 3
     return Split(t=np.zeros(len(A)))
@@ -132,7 +134,7 @@ class SplitAscent:
             weight *= self.shrink
         values.append((self._mean_value(nodes, t), t))
         for _, t in sorted(values, key=lambda pair: -pair[0]):
-            if t is self.split.t or is_positive_semidefinite(self.form.A, t):
+            if t is self.split.t or is_positive_semidefinite(self.form.A, t, self.form.eps):
                 self.split = Split(t=t)
                 break
         return self.split

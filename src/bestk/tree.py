@@ -165,7 +165,8 @@ class Tree:
                 return
             shared = self.form is self.presolved.form
             self.bounder.start(
-                self.form, self.presolved.uniform if shared else uniform_split(self.form.A)
+                self.form,
+                self.presolved.uniform if shared else uniform_split(self.form.A, self.form.eps),
             )
             self.root_state = root.state
             if self.blocked and self._tighten_root():
