@@ -1,6 +1,6 @@
 """Tiny problems of every awkward kind, and their true optimum by brute force."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import combinations, product
 
 import numpy as np
@@ -295,3 +295,19 @@ def proven_split(rng, A: np.ndarray) -> np.ndarray:
         if t.max() < 1e-18:
             return np.zeros(len(A))
     return t
+
+
+def assert_same(a, b):
+    """Equal through and through: types, numbers and arrays."""
+    assert type(a) is type(b)
+    if isinstance(b, np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    elif isinstance(b, tuple):
+        for one, other in zip(a, b, strict=True):
+            assert_same(one, other)
+    elif is_dataclass(b):
+        for column in fields(b):
+            assert_same(getattr(a, column.name), getattr(b, column.name))
+    else:
+        assert a == b

@@ -1,10 +1,8 @@
 """The proofs that searches record: every one of them verifies, and survives a file."""
 
-import dataclasses
-
 import numpy as np
 import pytest
-from instances import REGIMES, Instance, make, make_medium
+from instances import REGIMES, Instance, assert_same, make, make_medium
 
 import bestk
 from bestk import Advanced, Certificate, Problem, Status, penalties, tree
@@ -134,22 +132,6 @@ def test_a_record_that_grows_too_large_is_dropped(settings):
     instance = make_medium(2)
     assert len(instance.solve(advanced=Advanced(enumeration=False)).certificate.tree) > 50
     assert instance.solve(**settings).certificate is None
-
-
-def assert_same(a, b):
-    """Equal through and through: types, numbers and arrays."""
-    assert type(a) is type(b)
-    if isinstance(b, np.ndarray):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
-    elif isinstance(b, tuple):
-        for one, other in zip(a, b, strict=True):
-            assert_same(one, other)
-    elif dataclasses.is_dataclass(b):
-        for field in dataclasses.fields(b):
-            assert_same(getattr(a, field.name), getattr(b, field.name))
-    else:
-        assert a == b
 
 
 @pytest.mark.parametrize("blocks", [False, True])

@@ -1,6 +1,5 @@
 """Files: all formats give the same numbers, in batches, and what is wrong is said in words."""
 
-import dataclasses
 import gzip
 import sys
 
@@ -8,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from instances import assert_same
 
 import bestk
 from bestk import storage
@@ -264,23 +264,6 @@ def test_a_saved_run_comes_back_whole(tmp_path, node_limit, names):
     ours, theirs = again.certificate, result.certificate
     assert (ours.k, ours.exclude.tolist()) == (5, [3])
     assert_same(ours, theirs)
-
-
-def assert_same(a, b):
-    """Equal through and through: types, numbers and arrays."""
-    if isinstance(b, np.ndarray):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
-    elif isinstance(b, list | tuple):
-        assert type(a) is type(b)
-        for one, other in zip(a, b, strict=True):
-            assert_same(one, other)
-    elif dataclasses.is_dataclass(b):
-        assert type(a) is type(b)
-        for field in dataclasses.fields(b):
-            assert_same(getattr(a, field.name), getattr(b, field.name))
-    else:
-        assert a == b
 
 
 def test_a_run_without_a_record_can_be_saved(tmp_path):
