@@ -296,8 +296,9 @@ def certify(A, c, t, lo, hi, state, r, g, eps, k, cutoff, fix, phi):
             nonzeros += 1
             g1 += abs(g[j])
             quadratic += g[j] * (c[j] - u[j])
-    # |c_j|, |A_ij| <= 1: a rounding bound on every u_j, then on g'Qg = g'(c - u).
-    err_u = (nonzeros + 6) * UNIT_ROUNDOFF * (1.0 + 2.0 * g1)
+    # |c_j|, |A_ij| <= 1: a rounding bound on every u_j, then on g'Qg = g'(c - u). With eps, the
+    # same comes out whoever sums up the data, and in whatever order.
+    err_u = (nonzeros + 6) * UNIT_ROUNDOFF * (1.0 + 2.0 * g1) + eps * (1.0 + g1)
     err_q = g1 * (err_u + (nonzeros + 6) * UNIT_ROUNDOFF * (4.0 + 4.0 * g1))
     n_free = 0
     forced = 0.0

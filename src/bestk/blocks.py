@@ -291,7 +291,7 @@ class BlockBound:
         Qg = split.Q @ g
         g1 = float(np.abs(g).sum())
         p = form.p
-        err_u = (p + 6) * UNIT_ROUNDOFF * (1.0 + 2.0 * g1)
+        err_u = (p + 6) * UNIT_ROUNDOFF * (1.0 + 2.0 * g1) + form.eps * (1.0 + g1)
         err_q = g1 * (err_u + (p + 6) * UNIT_ROUNDOFF * (4.0 + 4.0 * g1))
         with_feature = np.empty(p)
         u, b = form.c - Qg, np.zeros(p)
