@@ -376,7 +376,7 @@ def test_objectives_are_right_however_large_the_terms(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_objectives_from_products_are_as_right_as_they_say(seed, monkeypatch):
     """The products themselves are rounded; the allowance covers that, too."""
-    monkeypatch.setattr("bestk.problem._TRIANGLE_UP_TO", 0)
+    monkeypatch.setattr("bestk.rows._TRIANGLE_UP_TO", 0)
     case = small(seed)
     case.options.pop("fit_intercept", None)
     rng = np.random.default_rng(seed)

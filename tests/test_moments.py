@@ -7,7 +7,7 @@ import bestk
 from bestk import Problem
 from bestk.cross_validation import cross_validate_batches, folds_of_data
 from bestk.moments import Moments
-from bestk.problem import moments_of, moments_of_batches
+from bestk.rows import moments_of, moments_of_batches
 
 
 def data(seed, n=50, p=5, offset=0.0):

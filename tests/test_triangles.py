@@ -85,7 +85,7 @@ def test_near_copies_survive_batches(monkeypatch):
     assert result.support.tolist() == [1, 4]
     assert not result.assumptions
     # Without the triangle they are taken for one, and the result says so.
-    monkeypatch.setattr("bestk.problem._TRIANGLE_UP_TO", 0)
+    monkeypatch.setattr("bestk.rows._TRIANGLE_UP_TO", 0)
     blind = Problem.from_batches(batches).solve(2)
     assert blind.objective > 10 * result.objective
     assert blind.assumptions

@@ -14,14 +14,9 @@ import numpy as np
 from bestk.jobs import run_jobs
 from bestk.moments import Moments
 from bestk.path import Path, as_sizes, path_of
-from bestk.problem import (
-    Problem,
-    centred_batches,
-    moments_of,
-    moments_of_batches,
-    origin_of,
-)
+from bestk.problem import Problem
 from bestk.result import Result
+from bestk.rows import centred_batches, moments_of, moments_of_batches, origin_of
 from bestk.settings import Settings, settings_of
 from bestk.validation import as_bounds, as_penalties, require_choice, require_count
 

@@ -19,8 +19,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from bestk.cross_validation import CrossValidation, cross_validate, folds_of_data
 from bestk.jobs import run_jobs
-from bestk.problem import Problem, Rows
+from bestk.problem import Problem
 from bestk.result import Result
+from bestk.rows import Rows
 from bestk.settings import Advanced, Settings, settings_of
 from bestk.validation import as_bounds, require_count
 
