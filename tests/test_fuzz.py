@@ -9,7 +9,18 @@ import pytest
 @pytest.mark.parametrize("first", range(0, 1000, 100))
 def test_no_findings(first):
     _, findings = fuzz.check_many(range(first, first + 100))
-    assert not findings
+    assert not [finding for finding in findings if finding.kind != "refused"]
+
+
+# A charge of zero times infinity, an active-set solver that gave up, charges and duals at the level
+# of rounding, single precision in batches, a root that resisted enumeration.
+EARLIER = [490, 10545, 20173, 21398, 41126, 43992, 1001149, 1012274, 1025745, 2000308, 2003003,
+           2006736, 2051607]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", EARLIER)
+def test_earlier_findings_are_gone(seed):
+    assert not fuzz.check(seed)
 
 
 @pytest.mark.parametrize(

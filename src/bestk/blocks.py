@@ -226,7 +226,8 @@ class BlockBound:
         if g is None:
             g, closeness, temperatures = np.zeros(self.form.p), _CLOSENESS, _TEMPERATURES
         for temperature in temperatures:
-            g, bound = self._ascend(g, state, k, temperature * value, cutoff, closeness, stop)
+            mu = temperature * max(value, _COLD)
+            g, bound = self._ascend(g, state, k, mu, cutoff, closeness, stop)
             if bound >= cutoff or stop():
                 break
         return g

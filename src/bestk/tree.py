@@ -163,6 +163,7 @@ class Tree:
                 return
             if self._worth_closing(root) and self._close([root]):
                 return
+            self.frontier = Frontier(self.settings.search)  # a root that resisted is bounded now
             shared = self.form is self.presolved.form
             self.bounder.start(
                 self.form,
