@@ -231,7 +231,7 @@ def test_fifty_kills_at_random_times(tmp_path, monkeypatch):
         ready = processes.Event()
         process = processes.Process(target=go_on, args=(path, ready))
         process.start()
-        ready.wait()
+        assert ready.wait(60)
         process.join(rng.uniform(0.0, longest))
         if process.is_alive():
             os.kill(process.pid, signal.SIGKILL)
