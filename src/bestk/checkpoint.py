@@ -135,7 +135,7 @@ def _arrays(tree: "Tree", question: dict[str, Any]) -> dict[str, np.ndarray]:
         "root_state": tree.root_state,
         "support": tree.incumbent.support,
         "history": np.array(tree.history, dtype=np.float64).reshape(-1, 4),
-        "rounded": np.frombuffer(b"".join(sorted(tree.rounded)), dtype=np.intp),
+        "rounded": np.frombuffer(b"".join(sorted(tree.improver.seen)), dtype=np.intp),
         **_node_arrays(nodes, tree.form.p),
     }
     if tree.is_open:
@@ -170,7 +170,7 @@ def restore(tree: "Tree", checkpoint: Checkpoint) -> None:
     tree.blocked = None if header["blocked"] is None else form if header["blocked"] else tree.form
     tree.incumbent.offer(arrays["support"])
     tree.history = [tuple(row) for row in arrays["history"].tolist()]
-    tree.rounded = {row.tobytes() for row in arrays["rounded"].reshape(-1, tree.k)}
+    tree.improver.seen = {row.tobytes() for row in arrays["rounded"].reshape(-1, tree.k)}
     tree.started -= header["seconds"]
     if "tree.parent" in arrays:
         tree.recorder.go_on(*proof_of(arrays))

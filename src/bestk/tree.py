@@ -7,12 +7,12 @@ import numpy as np
 
 from bestk import branching, closure
 from bestk._kernels import FREE, IN, OUT
-from bestk.beam import beam_supports, fit_supports, improve_by_swaps
 from bestk.blocks import BlockSplit, block_bound
 from bestk.bounder import PER_CUBE, PER_MULTIPLY, PER_NODE, Bounder
 from bestk.bounds import Batch, rounded
 from bestk.checkpoint import Checkpoint, Writer, restore
 from bestk.frontier import Frontier, Node
+from bestk.improvement import Improver
 from bestk.incumbent import Incumbent
 from bestk.presolve import Presolved
 from bestk.progress import Progress
@@ -81,7 +81,7 @@ class Tree:
         self.root_bound = 0.0
         self.blocked: StandardForm | None = None
         self.status: Status | None = None
-        self.rounded: set[bytes] = set()
+        self.improver = Improver(incumbent)
         self.writer = writer
         limit = settings.time_limit
         self.deadline = np.inf if limit is None else started + limit
@@ -149,8 +149,7 @@ class Tree:
 
     def _find_first_model(self) -> None:
         self.pending = [self._root_node()]
-        allowed = np.ones(self.form.p, dtype=bool)
-        self._improve(self.inside, allowed, self.settings.advanced.beam_width)
+        self.improver.search(self.form, self.inside, self.k, self.settings.advanced.beam_width)
         self._report()
 
     def _open_root(self) -> None:
@@ -309,7 +308,7 @@ class Tree:
             self.frontier.push(node)
         self.pending = closable
         if self.settings.advanced.branching == "relaxation":
-            self._round(open_nodes)
+            self.improver.round(self.form, self.inside, self.k, open_nodes)
         self._close(closable)
         if self.settings.advanced.enumeration and self.frontier.cost <= self._patience():
             self.pending = self.frontier.pop(len(self.frontier))
@@ -382,38 +381,6 @@ class Tree:
         self.dropped = min(self.dropped, node.bound)
         return True
 
-    # Better models ---------------------------------------------------------------------------
-
-    def _improve(self, inside: np.ndarray, allowed: np.ndarray, width: int) -> None:
-        """Beam search and swaps from a set of features; exact fits decide."""
-        found = beam_supports(self.form, inside, self.k, width=width, allowed=allowed)[0]
-        better = improve_by_swaps(self.form, found, inside, allowed)
-        self.incumbent.offer(self.form.features[better])
-
-    def _round(self, nodes: list[Node]) -> None:
-        """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""
-        supports = []
-        for node in nodes:
-            inside = np.flatnonzero(node.state == IN)
-            r = self.k - len(inside)
-            candidates = node.state[node.nonzeros] == FREE
-            index, size = node.nonzeros[candidates], np.abs(node.values[candidates])
-            if len(index) < r:
-                continue
-            support = np.sort(np.concatenate([inside, index[np.argsort(-size, kind="stable")[:r]]]))
-            key = support.tobytes()
-            if key not in self.rounded:
-                self.rounded.add(key)
-                supports.append(support)
-        if not supports:
-            return
-        _, values = fit_supports(self.form, np.array(supports))
-        best = int(values.argmin())
-        if values[best] < self.incumbent.value - 1e-12:
-            everything = np.ones(self.form.p, dtype=bool)
-            better = improve_by_swaps(self.form, supports[best], self.inside, everything)
-            self.incumbent.offer(self.form.features[better])
-
     # Bookkeeping -----------------------------------------------------------------------------
 
     def _batch_size(self) -> int:
@@ -482,4 +449,4 @@ class Tree:
 
     def _nbytes(self) -> int:
         # The record is copied once, when it becomes a certificate.
-        return self.frontier.nbytes + 2 * self.recorder.nbytes + 200 * len(self.rounded)
+        return self.frontier.nbytes + 2 * self.recorder.nbytes + self.improver.nbytes
