@@ -180,6 +180,11 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", X=X)
     with pytest.raises(ValueError, match="no checkpoint"):
         bestk.resume(tmp_path / "other.npz", X, y)
+    bestk.solve(X, y, 5, node_limit=5, checkpoint=tmp_path / "run.ckpt")
+    with pytest.raises(TypeError, match="X and y, or problem="):
+        bestk.resume(tmp_path / "run.ckpt")
+    with pytest.raises(TypeError, match="unknown option 'time_limits'"):
+        bestk.resume(tmp_path / "run.ckpt", X, y, time_limits=3)
     with pytest.raises(TypeError, match="checkpoint must be the name of a file"):
         bestk.solve(X, y, 3, checkpoint=5)
     with pytest.raises(ValueError, match="checkpoint_interval"):

@@ -185,6 +185,8 @@ def resume(
     asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
     settings = saved.settings({"checkpoint": checkpoint} | options)
     if problem is None:
+        if X is None or y is None:
+            raise TypeError("resume needs the data of the run: X and y, or problem=")
         problem = Problem.from_data(
             X,
             y,

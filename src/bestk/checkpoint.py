@@ -15,7 +15,7 @@ from bestk.certificate import arrays_in, cut, ends_of, joined, proof_arrays, pro
 from bestk.frontier import Node
 from bestk.presolve import Presolved
 from bestk.relaxation import Split, SplitAscent
-from bestk.settings import Advanced, Settings
+from bestk.settings import Advanced, Settings, settings_of
 
 if TYPE_CHECKING:
     from bestk.tree import Tree
@@ -50,7 +50,7 @@ class Checkpoint(NamedTuple):
     def settings(self, options: dict[str, Any]) -> Settings:
         """Those of the run, with other options where given."""
         saved = self.header["options"] | {"advanced": Advanced(**self.header["advanced"])}
-        settings = Settings(**saved | options)
+        settings = settings_of(saved | options)
         if settings.gap_tol < saved["gap_tol"]:
             raise ValueError(
                 f"gap_tol cannot be smaller than that of the run, {saved['gap_tol']:g}: nodes "
@@ -167,7 +167,8 @@ def restore(tree: "Tree", checkpoint: Checkpoint) -> None:
     if len(arrays["features"]) < form.p:
         form = form.restricted(np.searchsorted(form.features, arrays["features"]))
     tree.form, tree.inside, tree.root_state = form, arrays["inside"], arrays["root_state"]
-    tree.blocked = None if header["blocked"] is None else form if header["blocked"] else tree.form
+    if header["blocked"] is not None:  # of this form, or of one before it
+        tree.blocked = form if header["blocked"] else tree.presolved.form
     tree.incumbent.offer(arrays["support"])
     tree.history = [tuple(row) for row in arrays["history"].tolist()]
     tree.improver.seen = {row.tobytes() for row in arrays["rounded"].reshape(-1, tree.k)}
