@@ -92,6 +92,12 @@ def _residual(A, c, t, g, u):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _is_close(primal, bound, cutoff, closeness):
+    """Is what a better dual could still gain small beside what the node lacks (or y'y = 1)?"""
+    return primal - bound <= closeness * min(abs(cutoff - bound), 1.0) + 1e-13
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
     """Maximise h (theory eq. 3) for one node; b improves in place. Returns (level, work done).
 
@@ -135,6 +141,7 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
     v, x, tw, root = np.empty(p), np.empty(p), np.empty(p), np.empty(p)
     local = np.empty(p)
     converged = False
+    primal = np.inf
     sweeps = 0
     work_done = 0.0
     while True:
@@ -156,14 +163,28 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
             best_level = level
             for j in range(p):
                 best_b[j] = b[j]
-        if value >= cutoff or sweeps >= max_sweeps:
+        # Those left out of the working set are zero: its primal value is one of the whole problem.
+        if value >= cutoff or sweeps >= max_sweeps or _is_close(primal, value, cutoff, closeness):
             break
-        # Features whose phi exceeds the level would leave zero: let them in.
+        # Features whose phi exceeds the level would leave zero: let the first of them in. Once
+        # these have moved, most of the others would stay where they are.
         added = 0
         if r > 0:
+            m = 0
             for j in range(p):
-                hidden = state[j] == FREE and not listed[j]
-                if hidden and _phi(u[j], t[j], lo[j], hi[j]) > level * level:
+                if state[j] == FREE and not listed[j]:
+                    phi[m] = _phi(u[j], t[j], lo[j], hi[j])
+                    m += 1
+            most = max(16, size // 8)
+            entry = 0.0
+            if m > most:
+                _largest_first(phi, m, most)
+                entry = np.min(phi[:most])
+            for j in range(p):
+                if state[j] == FREE and not listed[j]:
+                    f = _phi(u[j], t[j], lo[j], hi[j])
+                    if f <= level * level or f < entry:
+                        continue
                     work[size] = j
                     listed[j] = True
                     size += 1
@@ -187,6 +208,7 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
             j = work[i]
             v[i], x[i], tw[i], root[i] = u[j], b[j], t[j], math.sqrt(t[j])
         converged = False
+        primal = np.inf
         gain = 0.5
         above = True
         total = float(r)
@@ -256,11 +278,11 @@ def descend(A, c, t, lo, hi, state, r, b, level, cutoff, closeness, max_sweeps):
                             boxed = boxed or knee == reach
                             z = min(1.0, abs(x[i]) / knee)
                             penalty += tw[i] * x[i] * x[i] / z * max(1.0, total / r)
-                primal = 1.0 + linear + penalty
-                dual = 1.0 - quadratic - forced - _sum_largest(local, m, r)
                 # Scaling z down to sum to r is not possible where z is tied to a box.
                 feasible = not boxed or total <= 1.002 * r
-                if feasible and primal - dual <= closeness * abs(cutoff - dual) + 1e-13:
+                primal = 1.0 + linear + penalty if feasible else np.inf
+                dual = 1.0 - quadratic - forced - _sum_largest(local, m, r)
+                if _is_close(primal, dual, cutoff, closeness):
                     converged = True
                     break
         for i in range(size):

@@ -93,7 +93,7 @@ class Descent:
     """Coordinate descent on the relaxed problem, whose solution is sparse (theory eq. 7)."""
 
     # Stop when the relaxation is solved to this share of what separates the bound from the cutoff.
-    closeness = 0.5
+    closeness = 0.2
     sweeps = 400
 
     def __init__(self, form: StandardForm, split: Split, workers: Workers) -> None:

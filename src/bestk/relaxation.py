@@ -29,7 +29,7 @@ def is_positive_semidefinite(A, t, error=0.0):
     p = len(A)
     if not np.isfinite(t).all():
         return False
-    Q = np.array(A, order="F")
+    Q = np.array(A.T, order="F")  # A is symmetric, and this copy goes straight through memory
     Q[np.diag_indices(p)] -= t
     trace = np.trace(Q) + 1.0
     Q[np.diag_indices(p)] -= (p + 4) * UNIT_ROUNDOFF * 1.1 * trace + p * error
@@ -120,17 +120,17 @@ class SplitAscent:
         values = [(self._mean_value(nodes, self.split.t), self.split.t)]
         # The old split lies next to the boundary, where steps are short: back off a little.
         t, weight, scale = 0.95 * self.split.t, self.first, 0.0
+        factor = _factor(self.form.A, t)
         for _ in range(self.steps):
             values.append((self._mean_value(nodes, t), t))
             gradient = np.mean([node.gradient(t) for node in nodes], axis=0)
-            factor = _factor(self.form.A, t)
             if stop():
                 return self.split
             if factor is None or not gradient.any():
                 break
             inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
             scale = scale or inverse.trace()
-            t = self._step(t, gradient, inverse, weight * gradient.sum() / scale)
+            t, factor = self._step(t, gradient, inverse, weight * gradient.sum() / scale)
             weight *= self.shrink
         values.append((self._mean_value(nodes, t), t))
         for _, t in sorted(values, key=lambda pair: -pair[0]):
@@ -143,17 +143,21 @@ class SplitAscent:
         return float(np.mean(self.workers.map(lambda node: node.solve(t), nodes)))
 
     def _step(self, t: np.ndarray, gradient: np.ndarray, inverse: np.ndarray, mu: float):
-        """One ascent step scaled by the row sums of the barrier's Hessian, inverse squared."""
+        """One ascent step scaled by the row sums of the barrier's Hessian, inverse squared.
+
+        Returns the new t and the factor of A - diag(t).
+        """
         barrier = inverse.diagonal()
         # Only the lower triangle is there: rows and columns together give whole rows.
         squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
         step = (gradient - mu * barrier) / (mu * (squares - barrier**2))
         for _ in range(10):
             candidate = np.maximum(t + step, 1e-6 * t.mean())
-            if _factor(self.form.A, candidate) is not None:
-                return candidate
+            factor = _factor(self.form.A, candidate)
+            if factor is not None:
+                return candidate, factor
             step = 0.5 * step
-        return t
+        return t, _factor(self.form.A, t)
 
 
 class _Relaxed:
@@ -186,7 +190,7 @@ class _Relaxed:
 
 def _factor(A, t):
     """Lower Cholesky factor of A - diag(t), or None where it does not exist."""
-    Q = np.array(A, order="F")
+    Q = np.array(A.T, order="F")
     Q[np.diag_indices(len(A))] -= t
     factor, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)
     return None if failed else factor

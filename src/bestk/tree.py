@@ -26,6 +26,8 @@ from bestk.threads import Workers
 # A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
 _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
+# How much a second spent on matrices allows for closing everything, beside one spent on nodes.
+_PREPARING_COUNTS = 0.2
 # Above this share of the incumbent's value, proven at the root, a diagonal usually does.
 _HOPE = 0.75
 # Block bounds cost ten to twenty times as much as others, and take over the tree if they leave less
@@ -330,9 +332,11 @@ class Tree:
     def _patience(self) -> float:
         """Model seconds that closing everything may cost: a multiple of the work done so far.
 
-        The weaker the root bound, the less a tree can hope for beside plain enumeration.
+        The weaker the root bound, the less a tree can hope for beside plain enumeration. Work on
+        matrices counts less: it tells nothing about the tree.
         """
-        return (self.bounder.bounding + self.bounder.preparing) / max(self._hope, 0.02)
+        done = self.bounder.bounding + _PREPARING_COUNTS * self.bounder.preparing
+        return done / max(self._hope, 0.02)
 
     def _worth_closing(self, node: Node) -> bool:
         """Is trying all supports of the node likely cheaper than the subtree below it?"""
