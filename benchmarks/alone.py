@@ -1,8 +1,7 @@
-"""bestk measured against targets: hard rows, tall data, term libraries, start-up."""
+"""bestk measured against targets: tall data, term libraries, start-up."""
 
 from __future__ import annotations
 
-import math
 import sys
 import tempfile
 from pathlib import Path
@@ -10,42 +9,14 @@ from statistics import median
 
 import numpy as np
 
-from bestk.datasets import make_dynamics, make_synthetic
+from bestk.datasets import make_dynamics
 
 from . import instances
 from .environments import HERE, run_script, run_solver
 from .instances import ALPHA, GAP, K
 from .objective import judge, refitted
 from .report import Table, announced, percent
-
-
-def hard(threads: int, quick: bool) -> Table:
-    """Rows that the reference implementation leaves open."""
-    rows = [((150, 100, 0.9), math.inf)] if quick else instances.HARD
-    time_limit = 10.0 if quick else 60.0
-    columns = ["n", "p", "rho", "seconds", "nodes", "explained gap", "gap", "target s", "remarks"]
-    table = Table(name="hard", columns=columns)
-    for (n, p, rho), target in announced(rows):
-        X, y, coef = make_synthetic(n, p, K, rho=rho)
-        true_model = refitted(X, y, np.flatnonzero(coef), ALPHA)
-        claim = run_solver(
-            "bestk", X, y, k=K, alpha=ALPHA, gap=GAP, time_limit=time_limit, threads=threads
-        )
-        verdict = judge(X, y, k=K, alpha=ALPHA, claim=claim, best_known=true_model)
-        met = verdict.closed(GAP) and verdict.seconds <= target
-        table.rows.append(
-            [
-                *(str(n), str(p), str(rho), f"{verdict.seconds:.2f}", str(verdict.nodes)),
-                *(percent(verdict.explained_gap), percent(verdict.gap)),
-                "-" if math.isinf(target) else f"{target:g} {met_or_missed(met)}",
-                verdict.complaint,
-            ]
-        )
-    table.notes.append(
-        f"k = {K}, alpha = {ALPHA}, SNR 5; limit {time_limit:.0f} s; run to the paper's gap {GAP} "
-        "(explained gap); gap: relative to the whole objective"
-    )
-    return table
+from .runner import Question
 
 
 def tall(threads: int, quick: bool) -> Table:
@@ -92,17 +63,15 @@ def library(threads: int, quick: bool) -> Table:
     for system, duration, k, allowed in announced(rows):
         X, derivatives, _, coef = make_dynamics(system, duration)
         for target, y in enumerate(np.ascontiguousarray(derivatives.T)):
-            claim = run_solver(
-                "bestk",
-                X,
-                y,
+            question = Question(
                 k=k,
                 alpha=ALPHA,
                 gap=0.0,
                 time_limit=60.0,
                 threads=threads,
-                honest=True,
+                options={"honest": True},
             )
+            claim = run_solver("bestk", X, y, question=question)
             truth = np.flatnonzero(coef[target])
             true_model = refitted(X, y, truth, ALPHA)
             verdict = judge(X, y, k=k, alpha=ALPHA, claim=claim, best_known=true_model)

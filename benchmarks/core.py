@@ -1,4 +1,4 @@
-"""The benchmarks of the solver's core.
+"""The benchmarks of the solver's core; its peers are met in benchmarks/synthetic.py.
 
 Every run measures anew. The rows of a group go to benchmarks/results/GROUP.csv, and all groups
 measured so far to benchmarks/results/core.md; --quick keeps to results/quick/.
@@ -6,14 +6,11 @@ measured so far to benchmarks/results/core.md; --quick keeps to results/quick/.
 
 from __future__ import annotations
 
-from . import against, alone, report
+from . import alone, report
 
 GROUPS = {
-    "okridge": against.okridge,
-    "hard": alone.hard,
     "tall": alone.tall,
     "library": alone.library,
-    "gurobi": against.gurobi,
     "startup": alone.startup,
 }
 

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 
 from . import dynamics_report, machine
-from .dynamics_rows import Row, Task, append, read
+from .dynamics_rows import Row, Task
 from .environments import HERE, python_of, run_script
 from .objective import judge, refitted, value
 from .report import RESULTS
+from .rows import append, read
 from .trajectories import (
     SYSTEMS,
     Split,
@@ -131,7 +132,7 @@ def study(
     path: Path,
 ) -> None:
     """Measure what the file does not hold yet, slow methods in their first trials only."""
-    known = {row.key for row in read(path)} if path.exists() else set()
+    known = {row.key for row in read(path, Row)}
     for i, task in enumerate(tasks, start=1):
         missing = [
             method

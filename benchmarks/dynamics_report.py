@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from . import machine
-from .dynamics_rows import Row, read
+from .dynamics_rows import Row
 from .report import Table, markdown_rows, percent, read_csv
+from .rows import read
 from .trajectories import SYSTEMS
 
 DOCS = machine.ROOT / "docs" / "_static"
@@ -46,7 +47,7 @@ STYLES = {
 
 def write(path: Path, into_docs: bool) -> None:
     """The page beside the rows, and the figure, which goes to the documentation."""
-    rows = read(path)
+    rows = read(path, Row)
     page = path.with_suffix(".md")
     page.write_text("\n".join(_page(rows, read_csv(path).notes)).rstrip() + "\n")
     figure = (DOCS if into_docs else path.parent) / "dynamics.svg"

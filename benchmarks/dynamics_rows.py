@@ -1,15 +1,12 @@
-"""The rows of the dynamical systems study: appended one by one, read back for the report."""
+"""The rows of the dynamical systems study."""
 
 from __future__ import annotations
 
-import csv
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from . import machine
 from .trajectories import SYSTEMS
 
 
@@ -65,28 +62,3 @@ class Row:
     @property
     def key(self) -> tuple[Task, str]:
         return Task(self.system, self.length, self.trial), self.method
-
-
-def append(path: Path, row: Row, threads: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    is_new = not path.exists()
-    with open(path, "a", newline="") as file:
-        if is_new:
-            file.writelines(f"# {note}\n" for note in machine.describe(threads))
-        writer = csv.DictWriter(file, [f.name for f in fields(Row)], lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow({name: _text(value) for name, value in asdict(row).items()})
-
-
-def _text(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def read(path: Path) -> list[Row]:
-    kinds = {"int": int, "float": float, "str": str}
-    with open(path, newline="") as file:
-        lines = csv.DictReader(line for line in file if not line.startswith("# "))
-        return [
-            Row(**{f.name: kinds[str(f.type)](line[f.name]) for f in fields(Row)}) for line in lines
-        ]

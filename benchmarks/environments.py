@@ -8,10 +8,13 @@ import subprocess
 import sys
 import tempfile
 import venv
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .runner import Question
 
 HERE = Path(__file__).parent
 VENVS = HERE / ".venvs"
@@ -22,12 +25,13 @@ REQUIREMENTS = {
     "gurobi": ("gurobipy==13.0.3", "numpy>=2,<3", "scipy>=1.13,<2"),
     "pysindy": ("pysindy==2.1.0", "gurobipy==13.0.3"),
     "dysts": ("dysts==0.96",),
+    "scip": ("pyscipopt==6.3.0", "numpy>=2,<3"),
+    "l0bnb": ("l0bnb==1.0.0", "numpy<2"),
+    "el0ps": ("el0ps==0.0.4", "mpich"),
+    "sdp": ("cvxpy==1.9.3", "clarabel==0.11.1", "scs==3.3.1"),
+    "abess": ("abess==0.4.11",),
 }
-RUNNERS = {
-    "bestk": HERE / "bestk_run.py",
-    "okridge": HERE / "peers" / "okridge_run.py",
-    "gurobi": HERE / "peers" / "gurobi_run.py",
-}
+SOLVERS = HERE / "solvers"
 
 
 def python_of(solver: str) -> Path:
@@ -53,30 +57,44 @@ def pinned(threads: int, **extra: str) -> dict[str, str]:
     return {**os.environ, **dict.fromkeys(pools, str(threads)), **extra}
 
 
-def run_solver(
-    solver: str,
-    X: np.ndarray,
-    y: np.ndarray,
-    *,
-    k: int,
-    alpha: float,
-    gap: float,
-    time_limit: float,
-    threads: int,
-    **options: Any,
-) -> dict[str, Any]:
-    """Run one solver on one instance; returns what it claims, or ``{"error": reason}``.
+@dataclass(frozen=True)
+class Instance:
+    """X and y in files that every solver of a row reads."""
 
-    ``gap`` is the paper's (relative to y'y - objective); a runner may take further ``options``.
-    """
-    python = python_of(solver)
+    folder: Path
+
+    @classmethod
+    def write(cls, folder: Path, X: np.ndarray, y: np.ndarray) -> Instance:
+        np.save(folder / "X.npy", X)
+        np.save(folder / "y.npy", y)
+        return cls(folder)
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """X as it is on disk, read where it is looked at, and y."""
+        return np.load(self.folder / "X.npy", mmap_mode="r"), np.load(self.folder / "y.npy")
+
+
+def run_solver(solver: str, X: np.ndarray, y: np.ndarray, *, question: Question) -> dict[str, Any]:
+    """Run one solver on arrays; see :func:`run_on`."""
     with tempfile.TemporaryDirectory(prefix="bestk-bench-") as folder:
-        data, answer = Path(folder) / "data.npz", Path(folder) / "answer.json"
-        settings = {"k": k, "alpha": alpha, "gap": gap, "time_limit": time_limit}
-        np.savez(data, X=X, y=y, threads=threads, **settings, **options)
-        return run_script(
-            python, RUNNERS[solver], data, answer, threads=threads, patience=4 * time_limit + 120
-        )
+        return run_on(Instance.write(Path(folder), X, y), solver, question)
+
+
+def run_on(instance: Instance, solver: str, question: Question) -> dict[str, Any]:
+    """Run one solver on one instance; returns what it claims, or ``{"error": reason}``."""
+    files = {name: str(instance.folder / f"{name}.npy") for name in ("X", "y")}
+    asked, claim = instance.folder / "question.json", instance.folder / "claim.json"
+    asked.write_text(json.dumps(files | asdict(question)))
+    claim.unlink(missing_ok=True)
+    return run_script(
+        python_of(solver),
+        SOLVERS / f"{solver}_run.py",
+        asked,
+        claim,
+        threads=question.threads,
+        patience=4 * question.time_limit + 120,
+        PYTHONPATH=str(HERE.parent),
+    )
 
 
 def run_script(

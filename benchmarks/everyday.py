@@ -17,6 +17,7 @@ from .environments import run_solver
 from .instances import ALPHA, GAP, K
 from .objective import judge, value
 from .report import Table, announced
+from .runner import Question
 
 # Cells of the grid (fold, alpha) that okridge is measured on; the others are extrapolated.
 MEASURED = ((0, 1e-3), (0, 1.0))
@@ -73,16 +74,8 @@ def cv(threads: int, quick: bool) -> Table:
             train = list(KFold(FOLDS).split(X))[fold][0]
             for k in range(1, K + 1):
                 train_X, train_y = X[train], y[train]
-                claim = run_solver(
-                    "okridge",
-                    train_X,
-                    train_y,
-                    k=k,
-                    alpha=alpha,
-                    gap=GAP,
-                    time_limit=limit,
-                    threads=1,
-                )
+                question = Question(k=k, alpha=alpha, gap=GAP, time_limit=limit, threads=1)
+                claim = run_solver("okridge", train_X, train_y, question=question)
                 best = judge(train_X, train_y, k=k, alpha=alpha, claim=claim)
                 seconds += best.seconds
                 open_ended |= not best.closed(GAP)

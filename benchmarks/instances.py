@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 K = 10
 ALPHA = 1e-3
 GAP = 1e-4
@@ -12,36 +10,10 @@ GAP = 1e-4
 Row = tuple[int, int, float]
 """n, p, rho of :func:`bestk.datasets.make_synthetic`."""
 
-OKRIDGE: list[Row] = [
-    *[(10_000, p, rho) for p in (100, 500, 1000) for rho in (0.1, 0.5, 0.9)],
-    *[(n, 1000, rho) for n in (3000, 2000, 1500) for rho in (0.1, 0.5, 0.9)],
-    (1000, 1000, 0.1),
-    (120, 60, 0.5),
-    (150, 100, 0.5),
-    (150, 100, 0.9),
-]
-
 PATH: list[Row] = [
     *[(10_000, p, rho) for p in (100, 500, 1000) for rho in (0.1, 0.5, 0.9)],
     *[(n, 1000, rho) for n in (3000, 2000) for rho in (0.1, 0.5)],
     (120, 60, 0.5),
-]
-
-GUROBI: list[Row] = [
-    (1000, 60, 0.9),
-    (120, 60, 0.5),
-    (1000, 100, 0.9),
-    (150, 100, 0.5),
-    (150, 100, 0.9),
-]
-
-# With the seconds in which each should be closed.
-HARD: list[tuple[Row, float]] = [
-    ((1500, 1000, 0.9), 15.0),
-    ((1100, 1000, 0.1), 15.0),
-    ((5000, 3000, 0.9), 60.0),
-    ((4000, 3000, 0.5), 60.0),
-    ((150, 100, 0.9), math.inf),
 ]
 
 TALL: list[Row] = [(100_000, p, rho) for p in (1000, 3000, 5000) for rho in (0.1, 0.5, 0.9)]

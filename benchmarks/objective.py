@@ -2,7 +2,7 @@
 
 No solver is believed: value, support size and both gaps are recomputed here from X and y. Only the
 lower bound itself is taken from the solver, and it is refuted by any model that lies below it: one
-that another solver found, or the true features refitted.
+that another solver found, or the true features refitted. Without a bound (NaN) there is no gap.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Verdict:
 
     @property
     def _excess(self) -> float:
-        return max(self.objective - self.lower_bound, 0.0)
+        # In this order a missing bound stays missing: max(0, nan) would be 0.
+        return float(np.maximum(self.objective - self.lower_bound, 0.0))
 
     def closed(self, gap: float) -> bool:
         """Whether the answer is sound and reaches the paper's gap."""
@@ -67,14 +68,15 @@ def judge(
         return Verdict(
             seconds=claim.get("seconds", np.nan),
             nodes=0,
-            objective=yy,
-            lower_bound=0.0,
+            objective=np.nan,
+            lower_bound=np.nan,
             yy=yy,
             size=0,
             complaint=claim["error"],
         )
     support, coef = np.array(claim["support"], dtype=int), np.array(claim["coef"])
     objective = value(X, y, support, coef, alpha)
+    lower_bound = np.nan if claim["lower_bound"] is None else claim["lower_bound"]
     complaints = []
     if np.count_nonzero(coef) > k:
         complaints.append(f"{np.count_nonzero(coef)} nonzeros")
@@ -82,13 +84,13 @@ def judge(
     # than rounding; what counts is that a claimed value is not better than the true one.
     if claim["objective"] < objective - 1e-6 * yy:
         complaints.append(f"claims objective {claim['objective']:.9g}, has {objective:.9g}")
-    if claim["lower_bound"] > min(objective, best_known) + ROUNDING * yy:
-        complaints.append(f"bound {claim['lower_bound']:.9g} is above a model's objective")
+    if lower_bound > min(objective, best_known) + ROUNDING * yy:
+        complaints.append(f"bound {lower_bound:.9g} is above a model's objective")
     return Verdict(
         seconds=claim["seconds"],
         nodes=claim["nodes"],
         objective=objective,
-        lower_bound=claim["lower_bound"],
+        lower_bound=lower_bound,
         yy=yy,
         size=int(np.count_nonzero(coef)),
         complaint="; ".join(complaints),
