@@ -1,4 +1,4 @@
-"""bestk measured against targets: tall data, term libraries, start-up."""
+"""bestk measured against targets and limits: tall data, nodes, term libraries, start-up."""
 
 from __future__ import annotations
 
@@ -90,6 +90,42 @@ def library(threads: int, quick: bool) -> Table:
     table.notes.append(
         f"alpha = {ALPHA}, gap_tol = 0, gap relative to the whole objective; targets: "
         + ", ".join(f"{name} k = {k} in {s} s" for name, _, k, s in instances.LIBRARY)
+    )
+    return table
+
+
+def nodes(threads: int, quick: bool) -> Table:
+    """How close to the limit: a node, and an iteration of ADMM, beside the matrix product."""
+    rows = instances.NODES[:1] if quick else instances.NODES
+    table = Table(
+        name="nodes",
+        columns=[
+            *("n", "p", "rho", "seconds", "nodes", "bounding", "order", "nonzeros"),
+            *("node ms", "A @ g ms", "ratio", "ADMM ms", "A @ G ms", "ratio", "remarks"),
+        ],
+    )
+    for n, p, rho in announced(rows):
+        numbers = (n, p, rho, K, ALPHA, GAP, 60.0, threads)
+        answer = run_fresh("node_run.py", *numbers, threads=threads)
+        if "error" in answer:
+            table.rows.append([str(n), str(p), str(rho), *["-"] * 11, answer["error"]])
+            continue
+        node, product = answer["node_seconds"], answer["product_seconds"]
+        admm, products = answer["admm_seconds"], answer["products_seconds"]
+        table.rows.append(
+            [
+                *(str(n), str(p), str(rho), f"{answer['seconds']:.2f}", str(answer["nodes"])),
+                *(f"{100 * answer['bounding_share']:.0f}%", str(answer["order"])),
+                *(f"{answer['nonzeros']:.0f}", f"{1e3 * node:.3g}", f"{1e3 * product:.3g}"),
+                *(f"{node / product:.1f}", f"{1e3 * admm:.3g}", f"{1e3 * products:.3g}"),
+                *(f"{admm / products:.2f}", ""),
+            ]
+        )
+    table.notes.append(
+        f"k = {K}, alpha = {ALPHA}, paper's gap {GAP}; bounding: share of the time spent on bounds "
+        "of nodes; order: of the matrix A of the last nodes; nonzeros: of a node's dual vector; "
+        "node: seconds of bounding by nodes, all threads at work; A @ g: one product with a dense "
+        "vector; ADMM: one iteration of the paper's method on 32 nodes; A @ G: the product in it"
     )
     return table
 

@@ -10,6 +10,7 @@ from . import alone, report
 
 GROUPS = {
     "tall": alone.tall,
+    "nodes": alone.nodes,
     "library": alone.library,
     "startup": alone.startup,
 }

@@ -18,6 +18,15 @@ PATH: list[Row] = [
 
 TALL: list[Row] = [(100_000, p, rho) for p in (1000, 3000, 5000) for rho in (0.1, 0.5, 0.9)]
 
+NODES: list[Row] = [
+    (150, 60, 0.9),
+    (2000, 1000, 0.9),
+    (1500, 1000, 0.9),
+    (1100, 1000, 0.1),
+    (5000, 3000, 0.9),
+    (4000, 3000, 0.9),
+]
+
 # System and duration of bestk.datasets.make_dynamics, k, and seconds for each target.
 LIBRARY: list[tuple[str, float, int, float]] = [
     ("lorenz", 8.0, 5, 0.1),

@@ -64,18 +64,6 @@ def forward_selection(
     return chosen, gains
 
 
-def refit(
-    X: np.ndarray, y: np.ndarray, support: Sequence[int] | np.ndarray, alpha: float
-) -> tuple[np.ndarray, float]:
-    """The best coefficients on ``support``, one per feature of X, and their f."""
-    A = X[:, support]
-    b = np.linalg.solve(A.T @ A + alpha * np.eye(A.shape[1]), A.T @ y)
-    coef = np.zeros(X.shape[1])
-    coef[support] = b
-    residual = y - A @ b
-    return coef, float(residual @ residual + alpha * (b @ b))
-
-
 def triangle(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """p + 1 rows in place of n > p + 1, with the same ||y - X b|| for all b.
 

@@ -1,6 +1,6 @@
 """The synthetic study of the paper: which solver proves the best model, and how fast?
 
-    python -m benchmarks.synthetic                  all studies, an hour and a half on two cores
+    python -m benchmarks.synthetic                  all studies, a good hour on two cores
     python -m benchmarks.synthetic small tall       some of them
     python -m benchmarks.synthetic --full           the paper's whole grid, an hour for each run
 

@@ -320,6 +320,18 @@ STUDIES = {
             )
         ],
     ),
+    "minute": Study(
+        title="okridge, given a minute",
+        question="problems above that it leaves open in shorter time",
+        limit=60.0,
+        meetings=[
+            (
+                [Instance(60, 20, 0.5), Instance(120, 60, 0.5), Instance(150, 100, 0.5)],
+                ["okridge, 1 thread"],
+            ),
+            ([Instance(2000, 1000, 0.9)], ["okridge, 1 thread"]),
+        ],
+    ),
     "ablation": Study(
         title="What each part is worth",
         question="bestk with one thing changed",

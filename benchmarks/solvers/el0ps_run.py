@@ -29,7 +29,8 @@ from el0ps.datafit import Leastsquares
 from el0ps.penalty import BigmL2norm, L2norm
 from el0ps.solver.bnb import BoundSolver, ProblemWrapper
 
-from benchmarks.penalty import forward_penalty, refit, triangle
+from benchmarks.fitting import refit
+from benchmarks.penalty import forward_penalty, triangle
 from benchmarks.runner import Answer, run
 
 

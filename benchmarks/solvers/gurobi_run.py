@@ -24,6 +24,7 @@ import gurobipy as gp
 import numpy as np
 from gurobipy import GRB
 
+from benchmarks.fitting import refit
 from benchmarks.runner import Answer, run
 
 FORMULATIONS = ("sos1", "bigM 50", "bigM 20", "bigM 5", "perspective", "eigen-perspective")
@@ -49,11 +50,11 @@ def solve(X, y, question):
         model.optimize()
         if model.SolCount == 0:
             raise RuntimeError(f"{formulation}: no solution, Gurobi's status is {model.Status}")
-        coef = refit(G, c, question.alpha, np.flatnonzero(z.getValue() > 0.5))
-        residual = y - X @ coef
+        support = np.flatnonzero(z.getValue() > 0.5)
+        coef, objective = refit(X, y, support, question.alpha)
         return Answer(
             coef=coef,
-            objective=residual @ residual + question.alpha * coef @ coef,
+            objective=objective,
             lower_bound=model.ObjBound + yy if model.ObjBound > -GRB.INFINITY else None,
             nodes=int(model.NodeCount),
             notes={
@@ -96,14 +97,6 @@ def build(model, formulation, G, c, question):
         if s is not None:
             s.Start = start**2
     return z
-
-
-def refit(G, c, alpha, support):
-    """Ridge regression on the support."""
-    coef = np.zeros(len(c))
-    ridge = G[np.ix_(support, support)] + alpha * np.eye(len(support))
-    coef[support] = np.linalg.solve(ridge, c[support])
-    return coef
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ import time
 import numpy as np
 from l0bnb import BNBTree
 
-from benchmarks.penalty import forward_penalty, forward_selection, refit, triangle
+from benchmarks.fitting import refit
+from benchmarks.penalty import forward_penalty, forward_selection, triangle
 from benchmarks.runner import Answer, run
 
 

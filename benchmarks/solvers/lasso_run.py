@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
+from benchmarks.fitting import refit, unit_columns
 from benchmarks.runner import Answer, run
 
 
@@ -30,7 +31,9 @@ def solve(X, y, question):
         steps *= 2
     # argmax is the first of them; a tie of features can jump over k.
     support = np.flatnonzero(path[:, np.where(size <= k, size, -1).argmax()])
-    return refitted(X, y, support, question.alpha, {"steps": steps, "size": len(support)})
+    coef, objective = refit(X, y, support, question.alpha)
+    notes = {"steps": steps, "size": len(support)}
+    return Answer(coef=coef, objective=objective, notes=notes)
 
 
 def first_knots(X, y, steps):
@@ -40,22 +43,6 @@ def first_knots(X, y, steps):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # collinear features are left out
         return lars_path(unit_columns(X), target, method="lasso", max_iter=steps, copy_X=False)[2]
-
-
-def unit_columns(X):
-    norm = np.sqrt(np.einsum("ij,ij->j", X, X))
-    norm[norm == 0.0] = 1.0
-    unit = np.empty(X.shape, order="F")
-    for start in range(0, len(X), 256):  # by blocks: a transposition at once is slow
-        unit[start : start + 256] = X[start : start + 256] / norm
-    return unit
-
-
-def refitted(X, y, support, alpha, notes):
-    A, coef = X[:, support], np.zeros(X.shape[1])
-    b = np.linalg.solve(A.T @ A + alpha * np.eye(len(support)), A.T @ y)
-    coef[support], residual = b, y - A @ b
-    return Answer(coef=coef, objective=residual @ residual + alpha * b @ b, notes=notes)
 
 
 if __name__ == "__main__":

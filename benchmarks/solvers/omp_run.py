@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 from sklearn.linear_model import orthogonal_mp
 
+from benchmarks.fitting import refit, unit_columns
 from benchmarks.runner import Answer, run
 
 
@@ -21,23 +22,8 @@ def solve(X, y, question):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # an early end: the support is smaller
         found = orthogonal_mp(unit_columns(X), target, n_nonzero_coefs=k, copy_X=False)
-    return refitted(X, y, np.flatnonzero(found), question.alpha)
-
-
-def unit_columns(X):
-    norm = np.sqrt(np.einsum("ij,ij->j", X, X))
-    norm[norm == 0.0] = 1.0
-    unit = np.empty(X.shape, order="F")
-    for start in range(0, len(X), 256):  # by blocks: a transposition at once is slow
-        unit[start : start + 256] = X[start : start + 256] / norm
-    return unit
-
-
-def refitted(X, y, support, alpha):
-    A, coef = X[:, support], np.zeros(X.shape[1])
-    b = np.linalg.solve(A.T @ A + alpha * np.eye(len(support)), A.T @ y)
-    coef[support], residual = b, y - A @ b
-    return Answer(coef=coef, objective=residual @ residual + alpha * b @ b)
+    coef, objective = refit(X, y, np.flatnonzero(found), question.alpha)
+    return Answer(coef=coef, objective=objective)
 
 
 if __name__ == "__main__":

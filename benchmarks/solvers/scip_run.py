@@ -29,6 +29,7 @@ import time
 import numpy as np
 from pyscipopt import Model, quicksum
 
+from benchmarks.fitting import refit
 from benchmarks.runner import Answer, run
 
 FORMULATIONS = ("sos1", "bigM 50", "bigM 20", "bigM 5", "perspective", "eigen-perspective")
@@ -54,11 +55,11 @@ def solve(X, y, question):
     if model.getNSols() == 0:
         raise RuntimeError(f"{formulation}: no solution, SCIP's status is {model.getStatus()}")
     best, bound = model.getBestSol(), model.getDualbound()
-    coef = refit(G, c, question.alpha, [j for j in range(len(c)) if best[z[j]] > 0.5])
-    residual = y - X @ coef
+    support = [j for j in range(len(c)) if best[z[j]] > 0.5]
+    coef, objective = refit(X, y, support, question.alpha)
     return Answer(
         coef=coef,
-        objective=residual @ residual + question.alpha * coef @ coef,
+        objective=objective,
         lower_bound=None if model.isInfinity(-bound) else bound / scale + yy,
         nodes=model.getNTotalNodes(),
         notes={
@@ -124,14 +125,6 @@ def triangular(Q, c):
     roots = np.sqrt(values[kept])
     turn, R = np.linalg.qr(roots[:, None] * vectors[:, kept].T)
     return R, turn.T @ (vectors[:, kept].T @ c / roots)
-
-
-def refit(G, c, alpha, support):
-    """Ridge regression on the support."""
-    coef = np.zeros(len(c))
-    ridge = G[np.ix_(support, support)] + alpha * np.eye(len(support))
-    coef[support] = np.linalg.solve(ridge, c[support])
-    return coef
 
 
 if __name__ == "__main__":

@@ -13,9 +13,14 @@ _WELL_CONDITIONED = 1e-3
 _FLAT = 1e-11
 
 
-def least_squares(M: np.ndarray, norms: np.ndarray, rhs: np.ndarray) -> np.ndarray:
-    """argmin ||rhs - (M / norms) b||: normal equations with refinement, or QR if they are poor."""
-    G = (M.T @ M) / np.outer(norms, norms)
+def least_squares(
+    M: np.ndarray, products: np.ndarray, norms: np.ndarray, rhs: np.ndarray
+) -> np.ndarray:
+    """argmin ||rhs - (M / norms) b||: normal equations with refinement, or QR if they are poor.
+
+    ``products`` is M'M.
+    """
+    G = products / np.outer(norms, norms)
     factor, failed = lapack.dpotrf(G, lower=1)
     if failed or factor.diagonal().min() < _WELL_CONDITIONED:
         return lstsq(M / norms, rhs, cond=_RANK_TOLERANCE, lapack_driver="gelsy")[0]

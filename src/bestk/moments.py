@@ -9,6 +9,8 @@ import numpy as np
 from bestk._kernels import UNIT_ROUNDOFF
 
 _BLOCK_BYTES = 2**26
+# Blocks of plain rows stay in the cache for a second product if BLAS likes their length, too.
+_CACHE_BYTES, _LONG = 2**24, 4096
 # A centred column this small beside its mean, in units of rounding, is a constant.
 _CONSTANT = 64
 # Column norms outside this range would over- or underflow when squared.
@@ -181,8 +183,12 @@ class Moments:
         """Rows as float64, shifted and weighted, in blocks small enough to convert on the fly."""
         plain = X.dtype == np.float64 and weight is None and not self.keep_sums
         plain = plain and (self.units == 1.0).all()
-        rows = max(1, _BLOCK_BYTES // (8 * max(X.shape[1], 1)))
-        step = max(X.shape[0], 1) if plain else rows
+        row_bytes = 8 * max(X.shape[1], 1)
+        step = max(1, _BLOCK_BYTES // row_bytes)
+        if plain:
+            cached = _CACHE_BYTES // row_bytes
+            by_rows = X.flags.c_contiguous and cached >= _LONG
+            step = cached if by_rows else max(X.shape[0], 1)
         for start in range(0, X.shape[0], step):
             block = X[start : start + step]
             target = np.asarray(y[start : start + step], dtype=np.float64)

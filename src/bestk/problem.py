@@ -329,27 +329,39 @@ class Problem:
         support = np.asarray(support, dtype=np.intp)
         if len(support) == 0:
             return np.zeros(0), self._loss(support, np.zeros(0))
-        M, rhs = self.columns(support)
-        norms = np.linalg.norm(M, axis=0)
+        chosen = None if self._data is None else self._chosen(support)
+        M, rhs = self.columns(support, chosen)
+        products = M.T @ M
+        norms = np.sqrt(products.diagonal())
         norms[norms == 0.0] = 1.0
         scale = norms / self.units[support]
-        coef = least_squares(M, norms, rhs) / scale
+        coef = least_squares(M, products, norms, rhs) / scale
         lo, hi = self.lower[support], self.upper[support]
         if (coef < lo).any() or (coef > hi).any():
             coef = bounded_least_squares(M / norms, rhs, lo * scale, hi * scale)
             coef = np.clip(coef / scale, lo, hi)
-        return coef, self._loss(support, coef)
+        return coef, self._loss(support, coef, chosen)
 
-    def columns(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _chosen(self, support: np.ndarray) -> np.ndarray:
+        """Columns of the data about their means and in units; collecting them takes its time."""
+        assert self._data is not None
+        columns = self._data.X[:, support].astype(np.float64, copy=False)
+        units = self.units[support]
+        if self._is_centred:
+            columns = columns - self.x_mean[support]
+        return columns * units if (units != 1.0).any() else columns
+
+    def columns(
+        self, support: np.ndarray, chosen: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(M, rhs) with ||rhs - M b||^2 = f + constant: weighted columns, then ridge rows."""
         if self._data is None:
             # Only products are known: a root of them gives an equivalent system.
             G = self.gram[np.ix_(support, support)] + np.diag(self.ridge[support])
             return root_of_products(G, self.moment[support])
-        X, y, weight = self._data.X, self._data.y, self._data.weight
-        x_mean, y_mean = self._means(support)
-        M = (X[:, support] - x_mean) * self.units[support]
-        rhs = y.astype(np.float64) - y_mean
+        y, weight = self._data.y, self._data.weight
+        M = self._chosen(support) if chosen is None else chosen
+        rhs = y.astype(np.float64) - self._means(support)[1]
         if self._is_centred:  # means are rounded: what they left is subtracted, too
             M, rhs = M - mean_of(M, weight), rhs - mean_of(rhs, weight)
         if weight is not None:
@@ -388,7 +400,9 @@ class Problem:
         squares = self.gram.diagonal()[support] + self.ridge[support]
         return float(np.sqrt(self.yy) + np.sqrt(squares) @ np.abs(coef / self.units[support]))
 
-    def _loss(self, support: np.ndarray, coef: np.ndarray) -> float:
+    def _loss(
+        self, support: np.ndarray, coef: np.ndarray, chosen: np.ndarray | None = None
+    ) -> float:
         shrunk = np.sqrt(self.alpha) * coef
         penalty = float(shrunk @ shrunk)
         units = self.units[support]
@@ -398,11 +412,13 @@ class Problem:
             G, b = self.gram[np.ix_(support, support)].astype(np.longdouble), np.longdouble(b)
             loss = self.yy + b @ (G @ b - 2.0 * self.moment[support])
             return max(float(loss), 0.0) + penalty
-        X, y, (x_mean, y_mean) = self._data.X[:, support], self._data.y, self._means(support)
-        residual = y.astype(np.float64) - y_mean - ((X - x_mean) * units) @ b
+        y, (x_mean, y_mean) = self._data.y, self._means(support)
+        chosen = self._chosen(support) if chosen is None else chosen
+        residual = y.astype(np.float64) - y_mean - chosen @ b
         loss = self._squares(residual)
         rounding = (len(support) + 2) * UNIT_ROUNDOFF * self._size(support, coef)
         if rounding > _VISIBLE * np.sqrt(loss + penalty):
+            X = self._data.X[:, support]
             loss = self._squares(residual_of(y, y_mean, X, x_mean, units, b))
         return loss + penalty
 
