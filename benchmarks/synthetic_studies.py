@@ -160,6 +160,8 @@ class Study:
     meetings: Sequence[tuple[Iterable[Instance], Iterable[str]]]
     more: Sequence[tuple[Iterable[Instance], Iterable[str]]] = ()
     """What --full adds, with an hour for each run as in the paper."""
+    table: str = ""
+    """The study in whose table the rows are shown, if it is another one."""
 
     def tasks(self, full: bool = False, limit: float | None = None) -> list[Task]:
         """All tasks, each once, those of one instance together."""
@@ -281,6 +283,7 @@ STUDIES = {
     "square peers": Study(
         title="Setting 2 of the paper, with peers",
         question="p = 3000, shorter limits",
+        table="square",
         limit=30.0,
         meetings=[
             (_grid((3000,), (3000,), (0.1, 0.9)), ["bestk"]),
@@ -323,6 +326,7 @@ STUDIES = {
     "minute": Study(
         title="okridge, given a minute",
         question="problems above that it leaves open in shorter time",
+        table="small",
         limit=60.0,
         meetings=[
             (
