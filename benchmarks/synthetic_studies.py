@@ -129,6 +129,7 @@ ONE_THREAD = {"1 thread": _variant(threads=1)}
 
 CONTENDERS: dict[str, Contender] = {
     "bestk": Contender(solver="bestk", kind="certified"),
+    "bestk in a box": Contender(solver="bestk", kind="certified", is_warm=True, is_boxed=True),
     **OKRIDGE,
     **GUROBI,
     **SCIP,
@@ -309,12 +310,12 @@ STUDIES = {
     ),
     "wide": Study(
         title="Setting 3 of the paper",
-        question="p = 3000, n = 100 to 500, no bounds on coefficients",
+        question="p = 3000, n = 100 to 500; no bounds on coefficients unless it says so",
         limit=15.0,
         meetings=[
             (_grid((100, 200, 500), (3000,), (0.1,), RIDGES), ["bestk"]),
             (_grid((100, 200, 500), (3000,), (0.1,), (0.1,)), ["okridge", *HEURISTICS]),
-            (_grid((500,), (3000,), (0.1,), (0.1, 10.0)), ["l0bnb in a box"]),
+            (_grid((500,), (3000,), (0.1,), (0.1, 10.0)), ["bestk in a box", "l0bnb in a box"]),
         ],
         more=[
             (
