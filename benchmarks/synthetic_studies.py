@@ -129,6 +129,7 @@ ONE_THREAD = {"1 thread": _variant(threads=1)}
 
 CONTENDERS: dict[str, Contender] = {
     "bestk": Contender(solver="bestk", kind="certified"),
+    "bestk in a box": Contender(solver="bestk", kind="certified", is_warm=True, is_boxed=True),
     **OKRIDGE,
     **GUROBI,
     **SCIP,
@@ -160,6 +161,8 @@ class Study:
     meetings: Sequence[tuple[Iterable[Instance], Iterable[str]]]
     more: Sequence[tuple[Iterable[Instance], Iterable[str]]] = ()
     """What --full adds, with an hour for each run as in the paper."""
+    table: str = ""
+    """The study in whose table the rows are shown, if it is another one."""
 
     def tasks(self, full: bool = False, limit: float | None = None) -> list[Task]:
         """All tasks, each once, those of one instance together."""
@@ -281,6 +284,7 @@ STUDIES = {
     "square peers": Study(
         title="Setting 2 of the paper, with peers",
         question="p = 3000, shorter limits",
+        table="square",
         limit=30.0,
         meetings=[
             (_grid((3000,), (3000,), (0.1, 0.9)), ["bestk"]),
@@ -306,12 +310,12 @@ STUDIES = {
     ),
     "wide": Study(
         title="Setting 3 of the paper",
-        question="p = 3000, n = 100 to 500, no bounds on coefficients",
+        question="p = 3000, n = 100 to 500; no bounds on coefficients unless it says so",
         limit=15.0,
         meetings=[
             (_grid((100, 200, 500), (3000,), (0.1,), RIDGES), ["bestk"]),
             (_grid((100, 200, 500), (3000,), (0.1,), (0.1,)), ["okridge", *HEURISTICS]),
-            (_grid((500,), (3000,), (0.1,), (0.1, 10.0)), ["l0bnb in a box"]),
+            (_grid((500,), (3000,), (0.1,), (0.1, 10.0)), ["bestk in a box", "l0bnb in a box"]),
         ],
         more=[
             (
@@ -323,6 +327,7 @@ STUDIES = {
     "minute": Study(
         title="okridge, given a minute",
         question="problems above that it leaves open in shorter time",
+        table="small",
         limit=60.0,
         meetings=[
             (

@@ -1,7 +1,10 @@
 """bestk to the paper's gap, or with ``honest`` to the gap relative to the whole objective.
 
-Further options are those of bestk.solve; ``advanced`` holds the fields of bestk.Advanced.
+``M`` is a box |b| <= M, on which the claim is then conditional, ``start`` a warm start. Further
+options are those of bestk.solve; ``advanced`` holds the fields of bestk.Advanced.
 """
+
+import numpy as np
 
 import bestk
 from benchmarks.runner import Answer, run
@@ -10,6 +13,11 @@ from benchmarks.runner import Answer, run
 def solve(X, y, question):
     options = dict(question.options)
     honest = options.pop("honest", False)
+    if "M" in options:
+        M = options.pop("M")
+        options["bounds"] = (-M, M)
+    if "start" in options:
+        options["initial_support"] = np.flatnonzero(options.pop("start"))
     advanced = bestk.Advanced(**options.pop("advanced", {}))
     result = bestk.solve(
         X,

@@ -28,6 +28,8 @@ _CLOSE_BELOW = 5
 _CLOSE_ALWAYS = 5e-4
 # How much a second spent on matrices allows for closing everything, beside one spent on nodes.
 _PREPARING_COUNTS = 0.2
+# Model seconds of a batch, at most.
+_BATCH_SECONDS = 1.0
 # Above this share of the incumbent's value, proven at the root, a diagonal usually does.
 _HOPE = 0.75
 # Block bounds cost ten to twenty times as much as others, and take over the tree if they leave less
@@ -388,8 +390,11 @@ class Tree:
     # Bookkeeping -----------------------------------------------------------------------------
 
     def _batch_size(self) -> int:
-        chosen = self.settings.advanced.batch_size
-        return chosen or int(np.clip(32000 // self.form.p, 8, 128))
+        if self.settings.advanced.batch_size is not None:
+            return self.settings.advanced.batch_size
+        size = int(np.clip(32000 // self.form.p, 8, 128))
+        # Limits are looked at between batches: where nodes are costly, these are small.
+        return max(1, min(size, int(_BATCH_SECONDS / max(self.bounder.cost_of_one, 1e-9))))
 
     def _record(self, origin: Origin, batch: Batch, row: int) -> int:
         if not self.recorder.enabled:
