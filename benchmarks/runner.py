@@ -92,6 +92,8 @@ def _tiny(question: Question) -> tuple[np.ndarray, np.ndarray, Question]:
     y = X[:, :3].sum(axis=1) + rng.standard_normal(60)
     own = ("start", "l0")
     options = {name: value for name, value in question.options.items() if name not in own}
+    if "M" in options:
+        options["M"] = 100.0
     tiny = Question(
         k=3, alpha=1e-3, gap=1e-4, time_limit=5.0, threads=question.threads, options=options
     )

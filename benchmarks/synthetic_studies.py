@@ -156,6 +156,7 @@ class Study:
 
     title: str
     question: str
+    """A sentence on what is asked, or of what."""
     limit: float
     """Seconds for one run."""
     meetings: Sequence[tuple[Iterable[Instance], Iterable[str]]]
@@ -222,7 +223,7 @@ SCALING = {
 STUDIES = {
     "small": Study(
         title="Small problems, every contender",
-        question="20 to 100 features, where the paper concedes to commercial solvers",
+        question="20 to 100 features, where the paper concedes to commercial solvers.",
         limit=6.0,
         meetings=[
             (_SMALL, ["bestk", *OKRIDGE, *GUROBI, *HEURISTICS, "l0bnb in a box"]),
@@ -240,7 +241,7 @@ STUDIES = {
     ),
     "medium": Study(
         title="Medium problems",
-        question="up to 1000 features, from a hundred rows per feature to hardly more than one",
+        question="Up to 1000 features, from a hundred rows per feature to hardly more than one.",
         limit=20.0,
         meetings=[
             (_MEDIUM, ["bestk", *OKRIDGE]),
@@ -251,7 +252,7 @@ STUDIES = {
     ),
     "tall": Study(
         title="Setting 1 of the paper",
-        question="n = 100000",
+        question="100000 rows.",
         limit=60.0,
         meetings=[
             (_grid((_TALL,), (100, 500, 1000), _EASY), ["bestk", "okridge", *FLOOR]),
@@ -269,7 +270,7 @@ STUDIES = {
     ),
     "square": Study(
         title="Setting 2 of the paper",
-        question="p = 3000, few rows per feature",
+        question="3000 features, and few rows for each of them.",
         limit=120.0,
         meetings=[
             (_grid((4000, 5000, 6000, 7000), (3000,), RHOS), ["bestk"]),
@@ -283,7 +284,7 @@ STUDIES = {
     ),
     "square peers": Study(
         title="Setting 2 of the paper, with peers",
-        question="p = 3000, shorter limits",
+        question="3000 features, shorter limits.",
         table="square",
         limit=30.0,
         meetings=[
@@ -295,7 +296,7 @@ STUDIES = {
     ),
     "ridge": Study(
         title="Larger ridge penalties",
-        question="the penalty in {0.1, 10}, elsewhere 0.001",
+        question="Penalties of 0.1 and 10; elsewhere it is 0.001.",
         limit=30.0,
         meetings=[
             (_grid((_TALL,), (1000,), (0.9,), (0.1, 10.0)), ["bestk", "okridge"]),
@@ -310,7 +311,7 @@ STUDIES = {
     ),
     "wide": Study(
         title="Setting 3 of the paper",
-        question="p = 3000, n = 100 to 500; no bounds on coefficients unless it says so",
+        question="3000 features, 100 to 500 rows; no bounds on coefficients unless it says so.",
         limit=15.0,
         meetings=[
             (_grid((100, 200, 500), (3000,), (0.1,), RIDGES), ["bestk"]),
@@ -326,7 +327,7 @@ STUDIES = {
     ),
     "minute": Study(
         title="okridge, given a minute",
-        question="problems above that it leaves open in shorter time",
+        question="Problems that it leaves open in shorter time.",
         table="small",
         limit=60.0,
         meetings=[
@@ -339,13 +340,13 @@ STUDIES = {
     ),
     "ablation": Study(
         title="What each part is worth",
-        question="bestk with one thing changed",
+        question="bestk with one thing changed.",
         limit=10.0,
         meetings=[(_ABLATION, ["bestk", *VARIANTS])],
     ),
     "bounds": Study(
         title="Fast bound and ADMM",
-        question="the ablation of the paper: bestk with the paper's bounds alone",
+        question="The ablation of the paper: bestk with the paper's bounds alone.",
         limit=10.0,
         meetings=[
             (
@@ -359,13 +360,14 @@ STUDIES = {
     ),
     "scaling": Study(
         title="How the cost grows",
-        question="in p, n, k and the number of threads",
+        question="Time against p, n, k, rows per feature and the number of threads.",
         limit=20.0,
         meetings=[([i for group in SCALING.values() for i in group], ["bestk", *ONE_THREAD])],
     ),
     "quick": Study(
         title="A short look",
-        question="two small instances and the main contenders",
+        question="Two small instances and the main contenders.",
+        table="small",
         limit=5.0,
         meetings=[
             (
