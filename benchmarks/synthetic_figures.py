@@ -137,6 +137,8 @@ def growth(rows: list[Row]):
             ax.plot(x, [row.seconds for row in found], color=colour, marker="o", ms=4, label=title)
         ax.set_xscale("log")
         ax.set_yscale("log")
+        ax.set_xticks(x, [f"{value:g}" for value in x], rotation=45, minor=False)
+        ax.set_xticks([], minor=True)
         ax.set_xlabel(axis)
         ax.grid(alpha=0.25)
     axes[0].set_ylabel("seconds")
