@@ -103,6 +103,9 @@ def _who_is_first(rows: list[Row]) -> list[str]:
     )
     for name, instances in ahead.items():
         text += f"; {name} on " + ", ".join(map(label, instances))
+    boxed = [i for i in first if CONTENDERS[shared[i]["bestk"].contender].is_boxed]
+    if boxed:
+        text += "; on " + " and ".join(map(label, boxed)) + " in the same box as its peer, l0bnb"
     return [text + "."]
 
 
@@ -137,9 +140,10 @@ def _against_okridge(rows: list[Row]) -> list[str]:
 
 def _beside_the_product(rows: list[Row]) -> list[str]:
     """How near to the product that every method begins with."""
-    known = {(row.instance, row.contender): row.seconds for row in rows}
+    known = {(row.instance, row.contender): row.seconds for row in rows if not row.complaint}
     floors = {i: known[i, name] for i, name in known if name == "X.T @ X alone"}
-    pairs = [(floor, i) for i, floor in floors.items() if (i, "okridge") in known]
+    both = {i for i in floors if (i, "bestk") in known and (i, "okridge") in known}
+    pairs = [(floor, i) for i, floor in floors.items() if i in both]
     if not pairs:
         return []
     ours = [known[i, "bestk"] / floor for floor, i in pairs]
@@ -186,7 +190,7 @@ def _results(rows: list[Row], best: dict[Instance, float]) -> Table:
     instances = list(dict.fromkeys(row.instance for row in rows))
     present = {row.contender for row in rows}
     names = [name for name in CONTENDERS if name in present]
-    cells = {(row.instance, row.contender): _cell(row, best[row.instance]) for row in rows}
+    cells = {(r.instance, r.contender): _cell(r, best.get(r.instance, np.nan)) for r in rows}
     if len(names) > len(instances):
         table = Table(name="", columns=["contender", *map(label, instances)])
         table.rows.extend([name, *(cells.get((i, name), "-") for i in instances)] for name in names)
@@ -212,11 +216,10 @@ def _cell(row: Row, best: float) -> str:
     if np.isnan(row.lower_bound):
         excess = row.objective / best - 1.0
         return f"{seconds}, {'best' if excess < 1e-9 else '+' + percent(excess)}"
-    return (
-        seconds
-        if row.is_closed
-        else f"{percent(row.gap)}{'' if row.seconds > 0.9 * row.limit else f' in {seconds}'}"
-    )
+    if row.is_closed:
+        return seconds
+    gave_up_early = row.seconds <= 0.9 * row.limit
+    return percent(row.gap) + (f" in {seconds}" if gave_up_early else "")
 
 
 def _remarks(rows: list[Row]) -> list[Table]:

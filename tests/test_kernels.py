@@ -214,6 +214,42 @@ def test_descend_is_the_ridge_fit_where_nothing_is_left_to_choose(seed):
     np.testing.assert_allclose(b[inside], expected, atol=1e-4)
 
 
+def relaxed_value(A, c, t, state, r, b):
+    """The relaxation (theory eq. 7) at b without boxes: the best z, found by bisection."""
+    free = state == FREE
+    size = np.sqrt(t[free]) * np.abs(b[free])
+    low, high = 0.0, max(size.sum(), 1e-300)  # z = min(1, size / level) sums to at most r
+    for _ in range(200):
+        level = 0.5 * (low + high)
+        low, high = (level, high) if np.minimum(1.0, size / level).sum() > r else (low, level)
+    z = np.minimum(1.0, size / high)
+    shared = np.divide(size**2, z, out=np.zeros_like(size), where=z > 0).sum()
+    rest = t[~free] @ b[~free] ** 2
+    return 1.0 - 2.0 * c @ b + b @ (A - np.diag(t)) @ b + rest + shared
+
+
+@pytest.mark.parametrize("start", ["cold", "far away"])
+@pytest.mark.parametrize(("copies", "closeness"), [(False, 1e-5), (True, 0.2)])
+@pytest.mark.parametrize("seed", range(8))
+def test_descend_solves_the_relaxation_by_growing_its_working_set(seed, copies, closeness, start):
+    """Primal and dual value of its b agree, with many more features than enter at once."""
+    p, r = 120, 5
+    rng, A, c = random_form(seed, p=p, rows=150)
+    if copies:  # ties at the entrance
+        half = np.arange(p) % (p // 2)
+        A, c = 0.95 * A[np.ix_(half, half)] + 0.05 * np.eye(p), c[half]
+    lo, hi = boxes(rng, p, "none")
+    t, state = uniform_split(A).t, np.zeros(p, dtype=np.int8)
+    state[rng.permutation(p)[:6]] = [IN, IN, OUT, OUT, OUT, OUT]
+    b = np.where(state == OUT, 0.0, rng.standard_normal(p)) if start == "far away" else np.zeros(p)
+    b, _, _ = descended(A, c, t, lo, hi, state, r, b, closeness=closeness, sweeps=20000)
+    bound = bound_value(A, c, t, lo, hi, state, r, b)
+    value = relaxed_value(A, c, t, state, r, b)
+    assert np.count_nonzero(b) > 16
+    assert bound <= value + 1e-12
+    assert value - bound <= 1.1 * closeness  # the promise is about the last b, this is the best
+
+
 def test_descend_stops_once_the_cutoff_is_reached():
     rng, A, c = random_form(1, p=30, rows=60)
     lo, hi = boxes(rng, 30, "none")
