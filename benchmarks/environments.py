@@ -58,13 +58,13 @@ def pinned(threads: int, **extra: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Instance:
+class DataFiles:
     """X and y in files that every solver of a row reads."""
 
     folder: Path
 
     @classmethod
-    def write(cls, folder: Path, X: np.ndarray, y: np.ndarray) -> Instance:
+    def write(cls, folder: Path, X: np.ndarray, y: np.ndarray) -> DataFiles:
         np.save(folder / "X.npy", X)
         np.save(folder / "y.npy", y)
         return cls(folder)
@@ -77,14 +77,14 @@ class Instance:
 def run_solver(solver: str, X: np.ndarray, y: np.ndarray, *, question: Question) -> dict[str, Any]:
     """Run one solver on arrays; see :func:`run_on`."""
     with tempfile.TemporaryDirectory(prefix="bestk-bench-") as folder:
-        return run_on(Instance.write(Path(folder), X, y), solver, question)
+        return run_on(DataFiles.write(Path(folder), X, y), solver, question)
 
 
-def run_on(instance: Instance, solver: str, question: Question) -> dict[str, Any]:
+def run_on(files: DataFiles, solver: str, question: Question) -> dict[str, Any]:
     """Run one solver on one instance; returns what it claims, or ``{"error": reason}``."""
-    files = {name: str(instance.folder / f"{name}.npy") for name in ("X", "y")}
-    asked, claim = instance.folder / "question.json", instance.folder / "claim.json"
-    asked.write_text(json.dumps(files | asdict(question)))
+    names = {name: str(files.folder / f"{name}.npy") for name in ("X", "y")}
+    asked, claim = files.folder / "question.json", files.folder / "claim.json"
+    asked.write_text(json.dumps(names | asdict(question)))
     claim.unlink(missing_ok=True)
     return run_script(
         python_of(solver),

@@ -90,7 +90,7 @@ class Arena:
     """One instance on disk, and what contenders may be told about it."""
 
     instance: Instance
-    data: environments.Instance
+    data: environments.DataFiles
     true_support: np.ndarray
     threads: int
     beam: dict[str, Any] | None = None
@@ -102,7 +102,7 @@ class Arena:
         X, y, coef = make_synthetic(n, p, k, rho=rho)
         return cls(
             instance=instance,
-            data=environments.Instance.write(folder, X, y),
+            data=environments.DataFiles.write(folder, X, y),
             true_support=np.flatnonzero(coef),
             threads=threads,
         )
