@@ -106,7 +106,7 @@ def test_singular_matrix_has_no_useful_split():
     A = np.ones((3, 3))
     split = uniform_split(A)
     assert not split.t.any()
-    assert not split.is_useful
+    assert not split.is_positive
 
 
 def relaxation_value(form, split, state, k):
@@ -185,7 +185,7 @@ def test_optimised_split_of_tiny_nodes_is_proven(first):
         state[: seed % 2] = IN
         split = optimise(form, uniform_split(form.A), state, k)
         assert (split.t >= 0).all()
-        assert not split.is_useful or is_positive_semidefinite(form.A, split.t)
+        assert not split.is_positive or is_positive_semidefinite(form.A, split.t)
 
 
 def test_useless_split_cannot_be_optimised():

@@ -322,6 +322,13 @@ def certify(A, c, t, lo, hi, state, r, g, eps, k, cutoff, fix, phi):
     # same comes out whoever sums up the data, and in whatever order.
     err_u = (nonzeros + 6) * UNIT_ROUNDOFF * (1.0 + 2.0 * g1) + eps * (1.0 + g1)
     err_q = g1 * (err_u + (nonzeros + 6) * UNIT_ROUNDOFF * (4.0 + 4.0 * g1))
+    return _conclude(u, quadratic, err_u, err_q, t, lo, hi, state, r, eps, k, cutoff, fix, phi)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _conclude(u, quadratic, err_u, err_q, t, lo, hi, state, r, eps, k, cutoff, fix, phi):
+    """What slopes u = c - Q g and g'Qg prove, both known up to their errors; see `certify`."""
+    p = u.shape[0]
     n_free = 0
     forced = 0.0
     free_phi = np.empty(p)
@@ -380,6 +387,66 @@ def certify_rows(A, c, t, lo, hi, states, remaining, duals, eps, k, cutoff, fix,
         bounds[i], _ = certify(
             A, c, t, lo, hi, states[i], remaining[i], duals[i], eps, k, cutoff, fix, phi
         )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def conclude_rows(
+    U, quadratics, errors_u, errors_q, t, lo, hi, states, remaining, eps, k, cutoff, fix, bounds
+):
+    """`certify_rows` for slopes that are known."""
+    phi = np.empty(U.shape[1])
+    for i in range(states.shape[0]):
+        bounds[i], _ = _conclude(
+            U[i], quadratics[i], errors_u[i], errors_q[i], t, lo, hi, states[i], remaining[i],
+            eps, k, cutoff, fix, phi,
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def missing_rows(
+    U, t, lo, hi, states, remaining, levels, listed, most, entrants, totals, missed, incomplete
+):
+    """Which features relaxations over the `listed` ones lack, given slopes U of all features.
+
+    Free features whose phi exceeds the level would leave zero: up to `most` of them for each node
+    are marked as `entrants`. totals[i] is the sum of phi that the bound of node i subtracts,
+    missed[i] the part of it that a relaxation with all features could still save.
+    """
+    p = U.shape[1]
+    phi, inner, outer = np.empty(p), np.empty(p), np.empty(p)
+    for i in range(U.shape[0]):
+        n_all, n_listed, n_outside = 0, 0, 0
+        forced = 0.0
+        for j in range(p):
+            if states[i, j] == OUT:
+                continue
+            f = _phi(U[i, j], t[j], lo[j], hi[j])
+            if states[i, j] == IN:
+                forced += f
+                continue
+            phi[n_all] = f
+            n_all += 1
+            if listed[j]:
+                inner[n_listed] = f
+                n_listed += 1
+            else:
+                outer[n_outside] = f
+                n_outside += 1
+        r = remaining[i]
+        largest = _sum_largest(phi, n_all, r)
+        totals[i] = forced + largest
+        missed[i] = largest - _sum_largest(inner, n_listed, r)
+        incomplete[i] = False
+        entry = levels[i] * levels[i]
+        if n_outside > most:
+            _largest_first(outer, n_outside, most)
+            entry = max(entry, np.min(outer[:most]))
+        for j in range(p if r > 0 else 0):
+            if states[i, j] == FREE and not listed[j]:
+                f = _phi(U[i, j], t[j], lo[j], hi[j])
+                if f > 0.0 and f >= entry:
+                    entrants[j] = True
+                    incomplete[i] = True
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

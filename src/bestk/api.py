@@ -26,8 +26,9 @@ from bestk.validation import as_features, require_count
 HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
 # A share of an objective that is not told from rounding.
 _ROUNDING = 1e-9
-# Up to this size one BLAS thread is as fast as a pool, and far faster on a busy machine.
-_SMALL = 1500
+# Up to so many features, and entries of wide data, one BLAS thread is as fast as a pool, and far
+# faster on a busy machine.
+_SMALL, _SMALL_WIDE = 1500, 2e7
 
 
 def solve(
@@ -224,8 +225,9 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
 
 def small_blas(problem: Problem, settings: Settings):
     """A context in which BLAS uses one thread, or for large problems those of the settings."""
-    threads = settings.n_threads or default_threads()
-    return blas_threads(1 if problem.n_features <= _SMALL else threads)
+    p, n = problem.n_features, problem.n_samples or 0
+    small = n * p <= _SMALL_WIDE if problem.is_partial else p <= _SMALL
+    return blas_threads(1 if small else settings.n_threads or default_threads())
 
 
 def beam_search(

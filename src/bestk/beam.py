@@ -7,7 +7,7 @@ from bestk.scaling import StandardForm
 
 # A feature whose residual variance given a support is below this adds nothing but rounding.
 _DEPENDENT = 1e-10
-_SCRATCH_DOUBLES = 5e7
+_SCRATCH_DOUBLES = 5e6
 
 
 def beam_supports(
@@ -26,33 +26,45 @@ def beam_supports(
     mask = np.ones(form.p, dtype=bool) if allowed is None else allowed.copy()
     mask[include] = False
     size = min(k, len(include) + int(mask.sum()))
-    width = max(1, min(width, int(_SCRATCH_DOUBLES / (max(size, 1) * form.p))))
+    width = max(1, min(width, int(_SCRATCH_DOUBLES / form.p)))
     grow = _grow_by_gradient if form.is_boxed else _grow_exactly
     return grow(form, np.asarray(include, dtype=np.intp), size, width, mask)
 
 
 def _grow_exactly(form, include, size, width, mask):
-    A, p = form.A, form.p
+    A, p = form.operator, form.p
     supports = np.zeros((1, 0), dtype=np.intp)
-    rows = np.zeros((1, 0, p))
+    # Orthonormal directions that span a support, as sums of its features.
+    basis = np.zeros((1, 0, 0))
     variance, moment, gain = np.ones((1, p)), form.c[None].copy(), np.zeros(1)
     for t in range(size):
         if t < len(include):
             parents, chosen = np.zeros(1, dtype=np.intp), include[t : t + 1]
         else:
             parents, chosen = _best_children(supports, gain, variance, moment, mask, width)
-        # One more row of each parent's Cholesky factor, over all features at once.
+        # What is left of the chosen feature beside its parent's, over all features at once.
         pivot = np.maximum(variance[parents, chosen], _DEPENDENT)
-        rows = rows[parents]
-        new = A[chosen] - np.einsum("bt,btp->bp", rows[np.arange(len(parents)), :, chosen], rows)
-        new /= np.sqrt(pivot)[:, None]
+        grown = np.column_stack([supports[parents], chosen])
+        direction = _left_over(A, basis[parents], grown) / np.sqrt(pivot)[:, None]
+        new = A.sums(grown, direction)
         step = moment[parents, chosen] / np.sqrt(pivot)
         gain = gain[parents] + step**2
         variance = variance[parents] - new**2
         moment = moment[parents] - step[:, None] * new
-        rows = np.concatenate([rows, new[:, None]], axis=1)
-        supports = np.column_stack([supports[parents], chosen])
+        basis = np.concatenate([np.pad(basis[parents], ((0, 0), (0, 0), (0, 1))),
+                                direction[:, None]], axis=1)  # fmt: skip
+        supports = grown
     return supports[np.argsort(-_steady(gain), kind="stable")]
+
+
+def _left_over(A, basis, supports):
+    """The last feature of each support less its projection on the others, as a sum of features."""
+    features = np.unique(supports)
+    place = np.searchsorted(features, supports)
+    block = A.block(features)
+    products = block[place[:, :-1], place[:, -1:]]
+    projection = np.einsum("bit,bt->bi", basis, products)
+    return np.column_stack([-np.einsum("bi,bit->bt", projection, basis), np.ones(len(supports))])
 
 
 def _exact_gains(variance, moment):
@@ -111,16 +123,22 @@ def _grow_by_gradient(form, include, size, width, mask):
 
 def _coordinate_gains(form, supports, coefs):
     """max over v of 2 u v - v^2 in the box: the gain of moving one coefficient alone."""
-    u = form.c - np.einsum("bt,btp->bp", coefs, form.A[supports])
+    u = form.c - form.operator.sums(supports, coefs)
     v = np.clip(u, form.lo, form.hi)
     return v * (2.0 * u - v)
 
 
 def fit_supports(form: StandardForm, supports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and values on the Gram matrix of many supports of one size."""
-    supports = np.ascontiguousarray(supports, dtype=np.int64)
     coefs, values = np.empty(supports.shape), np.empty(len(supports))
-    fit_rows(form.A, form.c, form.lo, form.hi, supports, coefs, values)
+    if form.is_wide:
+        features, place = np.unique(supports, return_inverse=True)
+        supports, A = place.reshape(supports.shape), form.operator.block(features)
+        c, lo, hi = form.c[features], form.lo[features], form.hi[features]
+    else:
+        A, c, lo, hi = form.A, form.c, form.lo, form.hi
+    supports = np.ascontiguousarray(supports, dtype=np.int64)
+    fit_rows(A, c, lo, hi, supports, coefs, values)
     return coefs, values
 
 
@@ -157,9 +175,11 @@ def _swap_scores(form, rest):
     coefs, values = fit_supports(form, rest)
     if form.is_boxed:
         return _coordinate_gains(form, rest, coefs) - values[:, None]
-    u = form.c - np.einsum("bt,btp->bp", coefs, form.A[rest])
-    inner = form.A[rest[:, :, None], rest[:, None, :]]
-    inner[:, np.arange(rest.shape[1]), np.arange(rest.shape[1])] += _DEPENDENT
-    rows = form.A[rest]
-    variance = 1.0 - np.einsum("btp,btp->bp", rows, np.linalg.solve(inner, rows))
-    return _exact_gains(variance, u) - values[:, None]
+    u = form.c - form.operator.sums(rest, coefs)
+    scores = np.empty((len(rest), form.p))
+    for i, features in enumerate(rest):
+        inner = form.operator.block(features) + _DEPENDENT * np.eye(len(features))
+        rows = form.operator.rows(features)
+        variance = 1.0 - np.einsum("tp,tp->p", rows, np.linalg.solve(inner, rows))
+        scores[i] = _exact_gains(variance, u[i]) - values[i]
+    return scores

@@ -16,8 +16,8 @@ from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve, solve_t
 
 from bestk._blocks import choose
 from bestk._kernels import FREE, OUT, UNIT_ROUNDOFF
+from bestk.batches import Batch, rounded
 from bestk.beam import beam_supports
-from bestk.bounds import Batch, rounded
 from bestk.relaxation import is_positive_semidefinite, smallest_eigenvalue
 from bestk.scaling import StandardForm
 from bestk.threads import Workers

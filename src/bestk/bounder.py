@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bestk.batches import Batch
 from bestk.blocks import BlockBound
-from bestk.bounds import Batch, bound_and_fix, make_method
+from bestk.bounds import bound_and_fix, make_method
 from bestk.recorder import Recorder
 from bestk.relaxation import Split, SplitAscent
 from bestk.scaling import StandardForm
@@ -39,7 +40,7 @@ class Bounder:
         """Take over a form with a first split."""
         self.form, self.uniform = form, split
         self.ascent = SplitAscent(form, split, self.workers)
-        self.preparing += 2 * PER_CUBE * form.p**3
+        self.preparing += 0.0 if form.is_wide else 2 * PER_CUBE * form.p**3
         self.use(split)
 
     def use(self, split: Split) -> None:
@@ -60,7 +61,7 @@ class Bounder:
     def may_optimise(self) -> bool:
         """The paper's methods keep the paper's split."""
         wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
-        return wanted and self.blocks is None
+        return wanted and self.blocks is None and not self.form.is_wide
 
     def bound(
         self,

@@ -4,49 +4,17 @@ Any g gives the bound h(g) of theory eq. 3. The methods below only search for a 
 rigorous value, rounding included, and the fixings come from `_kernels.certify`.
 """
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
+from bestk import wide
 from bestk._kernels import FREE, IN, OUT, certify_rows, descend_rows, prox_rows
+from bestk.batches import CAUTION, Batch, as_recorded
 from bestk.relaxation import Split
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
-
-
-@dataclass(kw_only=True)
-class Batch:
-    """Nodes as rows. ``duals`` and ``levels`` are warm starts first, results afterwards."""
-
-    states: np.ndarray
-    duals: np.ndarray
-    levels: np.ndarray
-    bounds: np.ndarray
-    work: np.ndarray
-    numbers: list[int] = field(default_factory=list)  # in the record of the proof
-
-    def remaining(self, k: int) -> np.ndarray:
-        return k - np.count_nonzero(self.states == IN, axis=1)
-
-    def keep_better(self, duals: np.ndarray, values: np.ndarray, best: np.ndarray) -> None:
-        """Take over the duals of rows whose value is above `best`, which rises to it."""
-        better = values > best
-        best[better] = values[better]
-        self.duals[better] = duals[better]
-
-
-# Times the error of the data that is allowed for: whoever checks a bound with an analysis of their
-# own, perhaps a coarser one, should come to the same.
-_CAUTION = 4.0
-# Duals are kept in single precision where charges are not so small that rounding would cost.
-_SINGLE_FROM = 1e-5
-
-
-def rounded(duals: np.ndarray) -> np.ndarray:
-    """To single precision, in which a certificate keeps them: the proof is about these numbers."""
-    return duals.astype(np.float32).astype(np.float64)
 
 
 class Method(Protocol):
@@ -55,6 +23,8 @@ class Method(Protocol):
 
 
 def make_method(name: str, form: StandardForm, split: Split, workers: Workers) -> Method:
+    if form.is_wide and name == "descent":
+        return wide.WideDescent(form, split, workers)
     methods: dict[str, type[Descent | Admm | Fast | Subgradient]] = {
         "descent": Descent,
         "admm": Admm,
@@ -80,12 +50,14 @@ def bound_and_fix(
     def piece(rows: slice) -> None:
         certify_rows(
             form.A, form.c, split.t, form.lo, form.hi, batch.states[rows], remaining[rows],
-            batch.duals[rows], _CAUTION * form.eps, k, cutoff, fixing, batch.bounds[rows],
+            batch.duals[rows], CAUTION * form.eps, k, cutoff, fixing, batch.bounds[rows],
         )  # fmt: skip
 
     method.search(batch, k, cutoff)
-    if split.t.mean() >= _SINGLE_FROM:
-        batch.duals = rounded(batch.duals)
+    batch.duals = as_recorded(batch.duals, split.t)
+    if form.is_wide:
+        wide.conclude(form, split, batch, k, cutoff, fixing, workers)
+        return
     workers.map(piece, workers.slices(len(batch.states)))
 
 
@@ -101,15 +73,16 @@ class Descent:
 
     def search(self, batch: Batch, k: int, cutoff: float) -> None:
         form, remaining = self.form, batch.remaining(k)
+        t = np.maximum(self.split.t, 0.0)
 
         def piece(rows: slice) -> None:
             descend_rows(
-                form.A, form.c, self.split.t, form.lo, form.hi, batch.states[rows],
+                form.A, form.c, t, form.lo, form.hi, batch.states[rows],
                 remaining[rows], batch.duals[rows], batch.levels[rows], cutoff,
                 self.closeness, self.sweeps, batch.work[rows],
             )  # fmt: skip
 
-        if self.split.is_useful:
+        if self.split.bounds(form):
             self.workers.map(piece, self.workers.slices(len(batch.states)))
 
 
@@ -124,7 +97,7 @@ class Fast:
         return np.linalg.inv(self.form.A)
 
     def search(self, batch: Batch, k: int, cutoff: float) -> None:
-        if not self.split.is_useful:
+        if not self.split.is_positive:
             return
         full = self.inverse @ self.form.c
         for state, dual in zip(batch.states, batch.duals, strict=True):
@@ -159,7 +132,7 @@ class Admm:
 
     def search(self, batch: Batch, k: int, cutoff: float) -> None:
         self.fast.search(batch, k, cutoff)
-        if not self.split.is_useful:
+        if not self.split.is_positive:
             return
         form, t = self.form, self.split.t
         unit, c, inverse, twice = self.scaled
@@ -197,7 +170,7 @@ class Subgradient:
 
     def search(self, batch: Batch, k: int, cutoff: float) -> None:
         self.fast.search(batch, k, cutoff)
-        if not self.split.is_useful:
+        if not self.split.is_positive:
             return
         form, t, remaining = self.form, self.split.t, batch.remaining(k)
         unit = 1.0 / np.sqrt(t)

@@ -42,6 +42,10 @@ _RANK_TOLERANCE = 1e-13
 _DOUBTFUL = 1e-4
 
 
+# Nodes with more free features are not closed: their products alone would take gigabytes.
+_MOST_FREE = 10_000
+
+
 class LimitReached(Exception):
     """A limit was reached while a node was being closed."""
 
@@ -57,6 +61,8 @@ def closing_cost(n_free: int, n_inside: int, r: int) -> float:
     """Estimated seconds to close a node with `r` of `n_free` features to choose."""
     if r >= n_free or r == 0:
         return _OVERHEAD
+    if n_free > _MOST_FREE:
+        return float("inf")
     supports = comb(n_free, r)
     if supports > 1e18:
         return float("inf")
@@ -82,6 +88,14 @@ def hits(
     (MAX_HITS) hits, or if copies of a feature matter and there are some: the node must be branched
     instead.
     """
+    if form.is_wide:
+        features = np.concatenate([inside, free])
+        here, places = form.restricted(features, stored=True), np.arange(len(features))
+        inside, free = places[: len(inside)], places[len(inside) :]
+        found = hits(
+            here, inside, free, r, value, workers, stop, most=most, copies_matter=copies_matter
+        )
+        return None if found is None else [features[support] for support in found]
     # Within bounds, copies of a feature add to each other.
     search = Enumeration(
         form, value, workers, stop, most or MAX_HITS, copies_matter or form.is_boxed

@@ -25,6 +25,8 @@ class Moments:
     once the whole and the fold are known; :meth:`centred` moves the origin to the mean. Columns of
     X are multiplied by ``units``, powers of two. ``error`` bounds the rounding of entry (i, j)
     relative to the root of the squares i and j, and so does it for the moment and y'y.
+
+    Where p x p products would be too many, ``gram`` is its diagonal alone.
     """
 
     gram: np.ndarray = field(repr=False)
@@ -41,11 +43,13 @@ class Moments:
     error: float = 0.0
 
     @classmethod
-    def empty(cls, p: int, *, units: Any = None, means: Any = None) -> "Moments":
+    def empty(
+        cls, p: int, *, units: Any = None, means: Any = None, partial: bool = False
+    ) -> "Moments":
         """No rows yet. Means (of X and of y, roughly) as origin if there is to be an intercept."""
         shift, y_shift = (np.zeros(p), 0.0) if means is None else means
         return cls(
-            gram=np.zeros((p, p)),
+            gram=np.zeros(p if partial else (p, p)),
             moment=np.zeros(p),
             yy=0.0,
             x_sum=np.zeros(p),
@@ -63,10 +67,19 @@ class Moments:
         return len(self.shift)
 
     @property
+    def is_partial(self) -> bool:
+        """Whether products of different columns are left out."""
+        return self.gram.ndim == 1
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Sums of squares of the columns."""
+        return self.gram if self.is_partial else self.gram.diagonal()
+
+    @property
     def extreme(self) -> np.ndarray:
         """Mask of columns that are zero, not finite, or too large or small to be squared."""
-        squares = self.gram.diagonal()
-        return ~((squares > _SAFE_SQUARES[0]) & (squares < _SAFE_SQUARES[1]))
+        return ~((self.squares > _SAFE_SQUARES[0]) & (self.squares < _SAFE_SQUARES[1]))
 
     @property
     def is_safe(self) -> bool:
@@ -75,10 +88,10 @@ class Moments:
     def of_rows(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> "Moments":
         """Moments of these rows alone, about the shift and in the units of `self`."""
         p = len(self.shift)
-        gram, moment, yy, x_sum, y_sum = np.zeros((0, 0)), np.zeros(p), 0.0, np.zeros(p), 0.0
+        gram, moment, yy, x_sum, y_sum = np.zeros(0), np.zeros(p), 0.0, np.zeros(p), 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for block, target, root in self._blocks(X, y, weight):
-                product = block.T @ block
+                product = self._products(block)
                 gram = product if len(gram) == 0 else np.add(gram, product, out=gram)
                 moment += block.T @ target
                 yy += float(target @ target)
@@ -87,7 +100,7 @@ class Moments:
                     y_sum += float(root @ target)
         return replace(
             self,
-            gram=gram if len(gram) else np.zeros((p, p)),
+            gram=gram if len(gram) else np.zeros_like(self.gram),
             moment=moment,
             yy=yy,
             x_sum=x_sum,
@@ -111,11 +124,12 @@ class Moments:
                 moment += block.T @ target
                 yy += float(target @ target)
                 y_sum += float(root @ target)
-        moment *= self.gram.diagonal() > 0.0
+        moment *= self.squares > 0.0
         return replace(origin, moment=moment, yy=yy, y_sum=y_sum if self.keep_sums else 0.0)
 
     def mean_squared_error(self, coef: np.ndarray, intercept: float) -> float:
         """Weighted mean of (y - intercept - x'coef)^2 over the rows of these moments."""
+        assert not self.is_partial
         b = coef / self.units
         offset = self.y_shift - self.shift @ coef - intercept
         total = self.yy - 2.0 * self.moment @ b + b @ self.gram @ b
@@ -135,7 +149,7 @@ class Moments:
         mean, y_mean = self.x_sum / self.weight, self.y_sum / self.weight
         moved = replace(
             self,
-            gram=self.gram - self.weight * np.outer(mean, mean) if mean.any() else self.gram,
+            gram=self.gram - self.weight * self._products(mean[None]) if mean.any() else self.gram,
             moment=self.moment - self.weight * y_mean * mean,
             yy=self.yy - self.weight * y_mean**2,
             x_sum=np.zeros_like(mean),
@@ -159,14 +173,14 @@ class Moments:
         the error is infinite where nothing is left of a column that need not be constant.
         """
         origin = np.append(self.shift * self.units, self.y_shift)
-        old = np.append(before.gram.diagonal(), before.yy)
-        new = np.append(self.gram.diagonal(), self.yy)
+        old = np.append(before.squares, before.yy)
+        new = np.append(self.squares, self.yy)
         noise = self.weight * (_CONSTANT * UNIT_ROUNDOFF * origin) ** 2
         constant = (old == 0.0) | (np.maximum(new, self.error * old) <= noise)
         alive, y_alive = ~constant[:-1], not constant[-1]
         gram, moment = self.gram, self.moment
         if constant.any():
-            gram = gram * alive * alive[:, None]
+            gram = gram * (alive if self.is_partial else alive * alive[:, None])
             moment = moment * (alive if y_alive else 0.0)
         # The products of two sums that centring subtracts carry the error of either.
         error = 4.0 * self.error * old[~constant] / np.maximum(new[~constant], 1e-300)
@@ -178,6 +192,10 @@ class Moments:
             yy=self.yy if y_alive else 0.0,
             error=error if error < 0.5 else np.inf,
         )
+
+    def _products(self, block: np.ndarray) -> np.ndarray:
+        """Sums of products of rows, or of squares alone."""
+        return np.einsum("ij,ij->j", block, block) if self.is_partial else block.T @ block
 
     def _blocks(self, X, y, weight) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Rows as float64, shifted and weighted, in blocks small enough to convert on the fly."""

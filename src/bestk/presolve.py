@@ -9,7 +9,7 @@ import numpy as np
 from bestk.blocks import BlockBound, block_bound
 from bestk.incumbent import Fits
 from bestk.problem import Problem
-from bestk.relaxation import Split, uniform_split
+from bestk.relaxation import Split, first_split
 from bestk.scaling import StandardForm
 from bestk.validation import as_features
 
@@ -42,7 +42,7 @@ class Presolved:
             name = repr(names[both[0]]) if names else both[0]
             raise ValueError(f"feature {name} is in both include and exclude")
         # Columns of zeros, features that are excluded or bounded to zero cannot enter a model.
-        useful = (problem.gram.diagonal() > 0.0) & (problem.lower < problem.upper)
+        useful = (problem.squares > 0.0) & (problem.lower < problem.upper)
         useful &= np.isfinite(problem.ridge)
         useful[exclude] = False
         features = np.flatnonzero(useful)
@@ -50,7 +50,7 @@ class Presolved:
         form, copies = None, np.zeros((0, 2), dtype=np.intp)
         if len(features) and problem.yy > 0.0:
             form = StandardForm.of(problem, features)
-            if problem.alpha == 0.0 and not form.is_boxed:
+            if problem.alpha == 0.0 and not (form.is_boxed or form.is_wide):
                 form, inside, copies = _without_copies(form, inside)
         return cls(
             problem=problem,
@@ -66,7 +66,7 @@ class Presolved:
     def uniform(self) -> Split:
         """The uniform split of the form's matrix."""
         assert self.form is not None
-        return uniform_split(self.form.A, self.form.eps)
+        return first_split(self.form)
 
     @cached_property
     def blocks(self) -> BlockBound | None:

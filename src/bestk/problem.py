@@ -52,7 +52,8 @@ class Problem:
     ----------
     moments : Moments
         Sums of products of the (weighted) rows, about their mean if there is an intercept.
-        ``gram``, ``moment``, ``yy``, ``n_samples`` and others read from it.
+        ``gram``, ``moment``, ``yy``, ``n_samples`` and others read from it. Of wide data (many more
+        features than rows) only squares are summed, and the rows are used instead.
     alpha : float
         Ridge penalty.
     lower, upper : (p,) arrays
@@ -203,9 +204,23 @@ class Problem:
         return self._digest or gram_digest(self.gram, self.moment, self.yy)
 
     @property
+    def is_partial(self) -> bool:
+        """Whether the Gram matrix was left out: p x p is too large for wide data."""
+        return self.moments.is_partial
+
+    @property
     def gram(self) -> np.ndarray:
         """X'X, (p, p); columns of X multiplied by ``units``."""
+        if self.is_partial:
+            raise ValueError(
+                f"X'X of {self.n_features} features is not formed for wide data; see `squares`"
+            )
         return self.moments.gram
+
+    @property
+    def squares(self) -> np.ndarray:
+        """The diagonal of X'X, (p,)."""
+        return self.moments.squares
 
     @property
     def moment(self) -> np.ndarray:
@@ -359,18 +374,23 @@ class Problem:
             # Only products are known: a root of them gives an equivalent system.
             G = self.gram[np.ix_(support, support)] + np.diag(self.ridge[support])
             return root_of_products(G, self.moment[support])
-        y, weight = self._data.y, self._data.weight
-        M = self._chosen(support) if chosen is None else chosen
-        rhs = y.astype(np.float64) - self._means(support)[1]
-        if self._is_centred:  # means are rounded: what they left is subtracted, too
-            M, rhs = M - mean_of(M, weight), rhs - mean_of(rhs, weight)
-        if weight is not None:
-            root = np.sqrt(weight)
-            M, rhs = M * root[:, None], rhs * root
+        M = self.rows_of(support, chosen)
+        rhs = self._weighted(self._data.y.astype(np.float64) - self._means(support)[1])
         if self.alpha > 0:
             M = np.vstack([M, np.diag(np.sqrt(self.alpha) * self.units[support])])
             rhs = np.concatenate([rhs, np.zeros(len(support))])
         return M, rhs
+
+    def rows_of(self, support: np.ndarray, chosen: np.ndarray | None = None) -> np.ndarray:
+        """The columns of X as they enter products: about their means, in units, weighted."""
+        return self._weighted(self._chosen(support) if chosen is None else chosen)
+
+    def _weighted(self, rows: np.ndarray) -> np.ndarray:
+        assert self._data is not None
+        weight = self._data.weight
+        if self._is_centred:  # means are rounded: what they left is subtracted, too
+            rows = rows - mean_of(rows, weight)
+        return rows if weight is None else (rows.T * np.sqrt(weight)).T
 
     def least_objective(self, support: np.ndarray, coef: np.ndarray, objective: float) -> float:
         """What the best model on a support may have, where its fit has this objective."""
@@ -397,7 +417,7 @@ class Problem:
 
     def _size(self, support: np.ndarray, coef: np.ndarray) -> float:
         """||y|| + sum of ||x_j b_j||, ridge rows included."""
-        squares = self.gram.diagonal()[support] + self.ridge[support]
+        squares = self.squares[support] + self.ridge[support]
         return float(np.sqrt(self.yy) + np.sqrt(squares) @ np.abs(coef / self.units[support]))
 
     def _loss(

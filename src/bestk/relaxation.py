@@ -2,7 +2,8 @@
 
 ``t`` is the share of the quadratic form that is charged per chosen feature (theory eq. 2). It may
 be any vector; the larger, the tighter the bound. It is used only after a Cholesky factorisation
-has *proven* that A - diag(t) is positive semidefinite.
+has *proven* that A - diag(t) is positive semidefinite, or where it is no more than the ridge
+penalty's part of A, so that nothing has to be proven.
 """
 
 from collections.abc import Callable
@@ -12,10 +13,13 @@ import numpy as np
 from scipy.linalg import lapack
 
 from bestk._kernels import FREE, IN, UNIT_ROUNDOFF, certify, descend
+from bestk.operators import ByRows
 from bestk.scaling import StandardForm
 from bestk.threads import Workers
 
 _LANCZOS_STEPS = 30
+# Times the error of the data.
+_RIDGE_MARGIN = 64.0
 
 
 def is_positive_semidefinite(A, t, error=0.0):
@@ -75,8 +79,24 @@ class Split:
         return float(self.t.min())
 
     @property
-    def is_useful(self) -> bool:
+    def is_positive(self) -> bool:
         return bool((self.t > 0).all())
+
+    def bounds(self, form: StandardForm) -> bool:
+        """Whether it bounds anything: each feature needs a charge, or a box instead."""
+        boxed = np.isfinite(form.lo) & np.isfinite(form.hi)
+        return bool(((self.t > 0) | boxed).all())
+
+
+def first_split(form: StandardForm) -> Split:
+    """The split to begin with: by eigenvalues, or for wide forms the ridge penalty."""
+    if isinstance(form.operator, ByRows):
+        # The penalty is a share of the diagonal that others may compute with other last digits.
+        return Split(t=form.operator.ridge * (1.0 - _RIDGE_MARGIN * form.eps))
+    split = uniform_split(form.A, form.eps)
+    if not split.is_positive and split.bounds(form):
+        return _slightly_negative(form, split)
+    return split
 
 
 def uniform_split(A: np.ndarray, error: float = 0.0) -> Split:
@@ -89,6 +109,18 @@ def uniform_split(A: np.ndarray, error: float = 0.0) -> Split:
             return Split(t=t)
         margin *= 3
     return Split(t=np.zeros(len(A)))
+
+
+def _slightly_negative(form: StandardForm, split: Split) -> Split:
+    """Where A is singular: so little below zero that A - diag(t) is proven semidefinite.
+
+    Only in a box do such charges bound anything.
+    """
+    for share in (4.0, 64.0, 1024.0):
+        t = np.full(form.p, -share * form.p * (form.p * UNIT_ROUNDOFF + form.eps))
+        if is_positive_semidefinite(form.A, t, form.eps):
+            return Split(t=t)
+    return split
 
 
 class SplitAscent:
@@ -114,7 +146,7 @@ class SplitAscent:
         stop: Callable[[], bool] = lambda: False,
     ) -> Split:
         """A better split for nodes like these: proven, or the old one, as after a stop."""
-        if not self.split.is_useful:
+        if not self.split.is_positive:
             return self.split
         nodes = [_Relaxed(self.form, s, b, k, cutoff) for s, b in zip(states, duals, strict=True)]
         values = [(self._mean_value(nodes, self.split.t), self.split.t)]

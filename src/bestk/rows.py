@@ -9,6 +9,7 @@ import numpy as np
 
 from bestk.fingerprint import rows_digest
 from bestk.moments import Moments
+from bestk.operators import is_wide
 from bestk.triangles import Triangle
 from bestk.validation import as_matrix, as_vector, as_weights, names_of, require_finite
 
@@ -35,8 +36,11 @@ class Rows:
 
 
 def moments_of(X, y, weight, fit_intercept) -> Moments:
-    """Moments of checked arrays in units that are safe to square, or an error that says why not."""
-    origin = origin_of(X, y, weight, fit_intercept)
+    """Moments of checked arrays in units that are safe to square, or an error that says why not.
+
+    Of wide data, no products of different columns.
+    """
+    origin = origin_of(X, y, weight, fit_intercept, partial=is_wide(*X.shape))
     moments = origin.of_rows(X, y, weight)
     if not moments.is_safe:
         require_finite("X", X)
@@ -91,7 +95,7 @@ def moments_of_batches(
         for j in range(n_parts):
             rows = slice(None) if n_parts == 1 else np.flatnonzero(part == j)
             moments = parts[j].of_rows(X[rows], y[rows], None if weight is None else weight[rows])
-            if not (np.isfinite(moments.gram.diagonal()).all() and np.isfinite(moments.yy)):
+            if not (np.isfinite(moments.squares).all() and np.isfinite(moments.yy)):
                 require_finite(f"X of batch {i}", X)
                 require_finite(f"y of batch {i}", y)
                 raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
@@ -145,10 +149,10 @@ def _items(batches):
         yield item
 
 
-def origin_of(X, y, weight, fit_intercept) -> Moments:
+def origin_of(X, y, weight, fit_intercept, partial=False) -> Moments:
     """Empty moments about the (weighted) means of the rows, or about zero."""
     if not fit_intercept:
-        return Moments.empty(X.shape[1])
+        return Moments.empty(X.shape[1], partial=partial)
     share = np.ones(len(y)) if weight is None else weight
     share = share / (share.sum() or 1.0)
     x_mean = np.zeros(X.shape[1])
@@ -156,7 +160,7 @@ def origin_of(X, y, weight, fit_intercept) -> Moments:
         for start in range(0, len(y), 4096):  # blocks: X may have to be converted
             rows = slice(start, start + 4096)
             x_mean += share[rows] @ X[rows]
-        return Moments.empty(X.shape[1], means=(x_mean, float(share @ y)))
+        return Moments.empty(X.shape[1], means=(x_mean, float(share @ y)), partial=partial)
 
 
 def _safe_units(X, extreme):

@@ -7,10 +7,13 @@ import numpy as np
 from scipy.linalg import qr
 
 from bestk._kernels import UNIT_ROUNDOFF
+from bestk.operators import ByRows, Operator, Stored, is_wide
 from bestk.problem import Problem
 
 # A QR factorisation of the data is made, when near-collinear supports need it, up to this size.
 _QR_FLOPS = 1e11
+# Rows, or columns, that are scaled at a time.
+_ROWS = 256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,11 +23,13 @@ class StandardForm:
     The ridge penalty is part of A. Feature i of the form is feature ``features[i]`` of the problem,
     with ``b_problem = b_form * unit`` and objective_problem = yy * objective_form. Monomials reach
     1e8 and more: without this scaling an eigenvalue of the Gram matrix is noise.
+
+    ``operator`` is A. A form that ``is_wide`` has it by rows, and no array ``A``.
     """
 
     problem: Problem = field(repr=False)
     features: np.ndarray
-    A: np.ndarray = field(repr=False)
+    operator: Operator = field(repr=False)
     c: np.ndarray = field(repr=False)
     lo: np.ndarray = field(repr=False)
     hi: np.ndarray = field(repr=False)
@@ -37,35 +42,32 @@ class StandardForm:
     def of(cls, problem: Problem, features: np.ndarray) -> "StandardForm":
         """Form of the problem restricted to some features, none of them zero columns."""
         ridge = problem.ridge[features]
-        every = len(features) == problem.n_features
-        G = problem.gram if every else problem.gram[np.ix_(features, features)]
-        norm = np.sqrt(G.diagonal() + ridge)
-        inverse = 1.0 / norm
-        A = np.empty_like(G, order="C")
-        for start in range(0, len(G), 256):
-            rows = slice(start, start + 256)
-            # One factor per entry keeps A exactly symmetric.
-            np.multiply(G[rows], inverse[rows, None] * inverse, out=A[rows])
-        A[np.diag_indices(len(A))] = 1.0
+        inverse = 1.0 / np.sqrt(problem.squares[features] + ridge)
         root = np.sqrt(problem.yy)
         unit = problem.units[features] * root * inverse
+        n = problem.n_samples or 0
+        wide = problem.is_partial and is_wide(n, len(features))
+        make = _by_rows if wide else _stored
+        # Products are known to the problem's error, or summed from the rows when they are needed.
+        rounding = (n + 24 if problem.is_partial else 8) * UNIT_ROUNDOFF
         return cls(
             problem=problem,
             features=features,
-            A=A,
+            operator=make(problem, features, inverse, ridge),
             c=problem.moment[features] * inverse / root,
             lo=problem.lower[features] / unit,
             hi=problem.upper[features] / unit,
             unit=unit,
-            eps=problem.error + 8 * UNIT_ROUNDOFF,
+            eps=problem.error + rounding,
         )
 
-    def restricted(self, keep: np.ndarray) -> "StandardForm":
-        """The same problem with fewer features."""
+    def restricted(self, keep: np.ndarray, *, stored: bool = False) -> "StandardForm":
+        """The same problem with fewer features; its matrix as an array, if that is wanted."""
+        operator = self.operator.stored(keep) if stored else self.operator.restricted(keep)
         return StandardForm(
             problem=self.problem,
             features=self.features[keep],
-            A=np.ascontiguousarray(self.A[np.ix_(keep, keep)]),
+            operator=operator,
             c=self.c[keep],
             lo=self.lo[keep],
             hi=self.hi[keep],
@@ -96,6 +98,16 @@ class StandardForm:
         return bool(np.linalg.norm(a - np.sign(a @ b) * b) <= 1e-14)
 
     @property
+    def A(self) -> np.ndarray:
+        """The matrix as an array; a wide form has none."""
+        assert isinstance(self.operator, Stored)
+        return self.operator.A
+
+    @property
+    def is_wide(self) -> bool:
+        return isinstance(self.operator, ByRows)
+
+    @property
     def p(self) -> int:
         return len(self.c)
 
@@ -118,3 +130,25 @@ class StandardForm:
         (R,) = qr(np.column_stack([M, rhs / root]), mode="r")
         R = R[: self.p + 1]
         return np.ascontiguousarray(R[:, :-1]), np.ascontiguousarray(R[:, -1])
+
+
+def _stored(problem: Problem, features, inverse, ridge) -> Stored:
+    if problem.is_partial:
+        return Stored(_by_rows(problem, features, inverse, ridge).block(np.arange(len(features))))
+    every = len(features) == problem.n_features
+    G = problem.gram if every else problem.gram[np.ix_(features, features)]
+    A = np.empty_like(G, order="C")
+    for start in range(0, len(G), _ROWS):
+        rows = slice(start, start + _ROWS)
+        # One factor per entry keeps A exactly symmetric.
+        np.multiply(G[rows], inverse[rows, None] * inverse, out=A[rows])
+    A[np.diag_indices(len(A))] = 1.0
+    return Stored(A)
+
+
+def _by_rows(problem: Problem, features, inverse, ridge) -> ByRows:
+    Z = np.empty((len(features), problem.n_samples or 0))
+    for start in range(0, len(features), _ROWS):
+        part = slice(start, start + _ROWS)
+        Z[part] = (problem.rows_of(features[part]) * inverse[part]).T
+    return ByRows(Z, ridge * inverse**2)

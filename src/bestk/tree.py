@@ -7,9 +7,9 @@ import numpy as np
 
 from bestk import branching, closure
 from bestk._kernels import FREE, IN, OUT
+from bestk.batches import Batch, rounded
 from bestk.blocks import BlockSplit, block_bound
 from bestk.bounder import PER_CUBE, PER_MULTIPLY, PER_NODE, Bounder
-from bestk.bounds import Batch, rounded
 from bestk.checkpoint import Checkpoint, Writer, restore
 from bestk.frontier import Frontier, Node
 from bestk.improvement import Improver
@@ -17,7 +17,7 @@ from bestk.incumbent import Incumbent
 from bestk.presolve import Presolved
 from bestk.progress import Progress
 from bestk.recorder import Recorder
-from bestk.relaxation import uniform_split
+from bestk.relaxation import first_split
 from bestk.result import PERFECT_FIT, Snapshot, Status
 from bestk.scaling import StandardForm
 from bestk.settings import Settings
@@ -170,7 +170,7 @@ class Tree:
             shared = self.form is self.presolved.form
             self.bounder.start(
                 self.form,
-                self.presolved.uniform if shared else uniform_split(self.form.A, self.form.eps),
+                self.presolved.uniform if shared else first_split(self.form),
             )
             self.root_state = root.state
             if self.blocked and self._tighten_root():
