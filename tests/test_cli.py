@@ -21,7 +21,7 @@ from bestk.cross_validation import cross_validate_batches
 N, P = 80, 8
 KEYS = (
     "k alpha support coef intercept objective lower_bound gap explained_gap status proven "
-    "assumptions r2 n_samples n_features n_nodes seconds criteria version"
+    "conditional at_bounds assumptions r2 n_samples n_features n_nodes seconds criteria version"
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bestk.api import solve_problem
+from bestk.boxes import in_box
 from bestk.problem import Problem
 from bestk.result import Result, Snapshot, Status
 from bestk.settings import settings_of
@@ -18,12 +19,15 @@ def runner_up(
     """The best model of at most ``result.k`` features that lacks some feature of `result`.
 
     Its bound is proven for all such models. None where all features of the result must be included.
+    A problem that chooses its box takes that of the result: both are known for the same models.
 
     Models that lack a feature are sorted by the first one they lack: the i-th part of the search
     leaves out feature i and includes those before it. Each part has one feature less to choose than
     the one before, so the first one decides the time.
     """
     settings_of(options).for_many()
+    if problem.chooses_box:
+        problem = in_box(problem, result.box)
     p, names = problem.n_features, problem.feature_names
     required = as_features("include", include, p, names)
     forbidden = as_features("exclude", exclude, p, names)
@@ -39,14 +43,16 @@ def runner_up(
         parts.append(part)
         required = np.append(required, feature)
         if part.status is Status.INTERRUPTED:
-            return _best_of(parts, result.lower_bound)  # which holds for the parts not searched
+            # The bound of the result holds for the parts not searched, if it holds outside boxes.
+            holds = result.box is None or result.box == problem.box
+            return _best_of(parts, result.lower_bound if holds else 0.0)
     return _best_of(parts) if parts else None
 
 
 def _best_of(parts: list[Result], floor: float = np.inf) -> Result:
     """The best result, with the bound that all of them, and the floor, prove together."""
     best = min(parts, key=lambda part: part.objective)
-    unproven = [part.status for part in parts if not part.is_proven]
+    unproven = [part.status for part in parts if not part.is_closed]
     end = Snapshot(
         seconds=sum(part.seconds for part in parts),
         n_nodes=sum(part.n_nodes for part in parts),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bestk.assumptions import assumptions_of
+from bestk.boxes import at_bounds, boxed
 from bestk.certificate import Certificate
 from bestk.checkpoint import Checkpoint, Writer, require_same_question
 from bestk.closure import Shortlist
@@ -21,7 +22,7 @@ from bestk.result import Result, Snapshot, Status, relative_gap
 from bestk.settings import Advanced, Settings, settings_of
 from bestk.threads import Workers, blas_threads, default_threads
 from bestk.tree import Tree
-from bestk.validation import as_features, require_count
+from bestk.validation import as_features, is_auto, require_count
 
 HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
 # A share of an objective that is not told from rounding.
@@ -66,8 +67,11 @@ def solve(
         Largest number of features, >= 0.
     alpha : float
         Ridge penalty, >= 0.
-    bounds : pair (lower, upper) or None
-        Scalars or (p,) arrays, lower <= 0 <= upper, as in scipy.optimize.lsq_linear.
+    bounds : pair (lower, upper), "auto" or None
+        Scalars or (p,) arrays, lower <= 0 <= upper, as in scipy.optimize.lsq_linear. "auto" chooses
+        a box from a first model: no coefficient, times the length of its column, may exceed 1.5
+        times the largest of that model. Proofs get easier, but hold inside the box only: the status
+        is then ``CONDITIONAL`` instead of ``OPTIMAL``, and ``result.box`` is the box.
     include, exclude : lists of column names or indices, or masks
         Features that must, or must not, be in the model.
     sample_weight : (n,) array or None
@@ -185,6 +189,7 @@ def resume(
     question = saved.header["question"]
     asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
     settings = saved.settings({"checkpoint": checkpoint} | options)
+    box = question.get("box")
     if problem is None:
         if X is None or y is None:
             raise TypeError("resume needs the data of the run: X and y, or problem=")
@@ -197,6 +202,10 @@ def resume(
             fit_intercept=question["fit_intercept"],
             n_threads=settings.n_threads,
         )
+        problem = replace(problem, box=box)
+    elif problem.chooses_box:  # which the run has done, unless there was nothing to choose
+        bounds = None if box is None else question["bounds"]
+        problem = replace(problem.with_bounds(bounds), box=box)
     k = asked["k"]
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, asked["include"], asked["exclude"])
@@ -208,7 +217,8 @@ def _solve(problem, k, include, exclude, initial_support, settings, started) -> 
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, include, exclude)
         start = _start(presolved, k, initial_support)
-        return solve_presolved(presolved, k, [start], settings, started)
+        presolved, found = boxed(presolved, k, [start], settings)
+        return solve_presolved(presolved, k, [start, *found], settings, started)
 
 
 def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
@@ -248,6 +258,11 @@ def beam_search(
 
     Parameters are those of :func:`solve`; `width` supports are kept per size.
     """
+    if is_auto(bounds):
+        raise ValueError(
+            'bounds="auto" chooses a box for a proof, and beam_search makes none; leave bounds '
+            "out, or give a pair (lower, upper)"
+        )
     options = Advanced(beam_width=width)
     problem = Problem.from_data(
         X,
@@ -311,6 +326,8 @@ def solve_presolved(
         status = Status.OPTIMAL
     elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
         status = Status.NUMERICAL_LIMIT
+    if status is Status.OPTIMAL and problem.box is not None:
+        status = Status.CONDITIONAL
     return _result(
         presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
     )
@@ -358,6 +375,8 @@ def _result(
         feature_names=problem.feature_names,
         settings=settings.summary(),
         assumptions=assumptions_of(presolved, k),
+        at_bounds=at_bounds(problem, coef),
+        box=problem.box,
         history=np.array(history, dtype=HISTORY),
     )
     return replace(result, certificate=_certificate(presolved, result, recorder))
@@ -376,6 +395,7 @@ def _certificate(presolved: Presolved, result: Result, recorder: Recorder) -> Ce
         "exclude": presolved.exclude,
         "lower": problem.lower,
         "upper": problem.upper,
+        "is_box_assumed": problem.box is not None,
     }
     tree, splits = proof
     return Certificate(

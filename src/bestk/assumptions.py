@@ -2,15 +2,30 @@
 
 import numpy as np
 
+from bestk.boxes import FACTOR
 from bestk.presolve import Presolved
 from bestk.problem import Problem
 from bestk.relaxation import is_positive_semidefinite
 
 
 def assumptions_of(presolved: Presolved, k: int) -> tuple[str, ...]:
-    """Where floating-point numbers cannot tell two cases apart, which one was taken."""
-    found = (_copies(presolved), _dependence(presolved), _products(presolved, k))
+    """A box that was chosen; and where numbers cannot tell two cases apart, which was taken."""
+    found = (
+        _box(presolved.problem),
+        _copies(presolved),
+        _dependence(presolved),
+        _products(presolved, k),
+    )
     return tuple(text for text in found if text)
+
+
+def _box(problem: Problem) -> str | None:
+    if problem.box is None:
+        return None
+    return (
+        f"Coefficients, times the lengths of their columns, are at most {FACTOR:g} times the "
+        f"largest of a first model, {problem.box / FACTOR:.4g} of the length of y."
+    )
 
 
 def _copies(presolved: Presolved) -> str | None:

@@ -94,6 +94,7 @@ class Certificate:
 
     ``copies`` holds pairs (feature, other): the first repeats the second up to a factor, so models
     need not use it. ``fingerprint`` identifies data and problem; see :mod:`bestk.fingerprint`.
+    ``is_box_assumed`` says that nobody gave the bounds: the run chose them (``bounds="auto"``).
     """
 
     fingerprint: str
@@ -111,6 +112,19 @@ class Certificate:
     copies: np.ndarray = field(repr=False)
     splits: tuple[SplitRecord, ...] = field(repr=False)
     tree: ProofTree = field(repr=False)
+    is_box_assumed: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the claim takes for granted about coefficients, in words."""
+        if self.is_box_assumed:
+            return (
+                "coefficients lie within a box chosen from the solution itself; models outside it "
+                "may be better",
+            )
+        if np.isfinite(self.lower).any() or np.isfinite(self.upper).any():
+            return ("coefficients lie within the bounds that were given",)
+        return ()
 
     def verify(
         self,
@@ -149,7 +163,7 @@ class Certificate:
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays: what the file holds (see docs/certificates.md)."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
+        plain = {name: getattr(self, name) for name in (*_PLAIN, "is_box_assumed")}
         header = json.dumps({"format": FORMAT, "version": VERSION, **plain})
         return {
             "certificate": np.array(header),
@@ -175,6 +189,7 @@ class Certificate:
             **{name: arrays[name] for name in _ARRAYS},
             tree=tree,
             splits=splits,
+            is_box_assumed=header.get("is_box_assumed", False),  # files before it have none
         )
 
 

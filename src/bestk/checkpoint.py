@@ -93,7 +93,8 @@ class Writer:
 
 
 def require_same_question(checkpoint: Checkpoint, presolved: Presolved, k: int) -> None:
-    if checkpoint.header["question"] != _question(presolved, k):
+    saved = {"box": None} | checkpoint.header["question"]  # files before it have none
+    if saved != _question(presolved, k):
         raise ValueError("the checkpoint is of a run on other data or another problem")
 
 
@@ -108,6 +109,7 @@ def _question(presolved: Presolved, k: int) -> dict[str, Any]:
         "include": presolved.include.tolist(),
         "exclude": presolved.exclude.tolist(),
         "bounds": [problem.lower.tolist(), problem.upper.tolist()],
+        "box": problem.box,
     }
 
 

@@ -41,9 +41,10 @@ _EPILOG = (
     "[bold]Files:[/] .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz. All columns but the "
     "target are features; leave others out with --drop. Rows are read in batches, never all at "
     "once.\n\n"
-    "[bold]Exit codes:[/] 0 proven; 1 something is wrong with the data or a file; 2 wrong usage; "
-    "3 a limit was reached and a gap is left (the model is still printed); 4 a certificate was not "
-    "verified; 130 interrupted (the best model so far is printed, if there is one)."
+    "[bold]Exit codes:[/] 0 proven (with --auto-bounds: inside the box); 1 something is wrong with "
+    "the data or a file; 2 wrong usage; 3 a limit was reached and a gap is left (the model is "
+    "still printed); 4 a certificate was not verified; 130 interrupted (the best model so far is "
+    "printed, if there is one)."
 )
 
 app = typer.Typer(
@@ -110,6 +111,10 @@ Upper = Annotated[
     _option("--upper", panel=_MODEL, metavar="NUMBER", help="Largest coefficient, at least 0."),
 ]
 Nonnegative = Annotated[bool, _option("--nonnegative", panel=_MODEL, help="Same as --lower 0.")]
+AutoBounds = Annotated[
+    bool,
+    _option("--auto-bounds", panel=_MODEL, help="Choose a box; the proof holds inside it only."),
+]
 
 Choice = Annotated[Criterion, _option("--criterion", panel=_MODEL, help="What chooses k.")]
 
@@ -189,6 +194,7 @@ def fit(
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
+    auto_bounds: AutoBounds = False,
     gap_tol: GapTol = 1e-4,
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
@@ -221,7 +227,7 @@ def fit(
     problem = Problem.from_batches(
         _batches(data, quiet),
         alpha=alpha,
-        bounds=_bounds(lower, upper, nonnegative),
+        bounds=_bounds(lower, upper, nonnegative, auto_bounds),
         fit_intercept=intercept,
         n_threads=threads,
     )
@@ -299,6 +305,7 @@ def path(
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
+    auto_bounds: AutoBounds = False,
     gap_tol: GapTol = 1e-4,
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
@@ -319,7 +326,7 @@ def path(
     problem = Problem.from_batches(
         _batches(data, quiet),
         alpha=alpha,
-        bounds=_bounds(lower, upper, nonnegative),
+        bounds=_bounds(lower, upper, nonnegative, auto_bounds),
         fit_intercept=intercept,
         n_threads=threads,
     )
@@ -363,6 +370,7 @@ def cv(
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
+    auto_bounds: AutoBounds = False,
     gap_tol: GapTol = 1e-4,
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
@@ -391,7 +399,7 @@ def cv(
             n_folds=folds,
             seed=seed,
             fit_intercept=intercept,
-            bounds=_bounds(lower, upper, nonnegative),
+            bounds=_bounds(lower, upper, nonnegative, auto_bounds),
             progress=progress,
             **options,
         )
@@ -407,7 +415,7 @@ def cv(
         show_model(result)
     _write(report, "report", validation.to_html)
     code = _exit_code([result])
-    return code if validation.is_proven else code or GAP_LEFT
+    return code if validation.is_closed else code or GAP_LEFT
 
 
 @app.command(
@@ -535,7 +543,11 @@ def _limits(gap_tol: float, time_limit: Any, node_limit: Any, threads: Any) -> d
     }
 
 
-def _bounds(lower: float | None, upper: float | None, nonnegative: bool) -> Any:
+def _bounds(lower: float | None, upper: float | None, nonnegative: bool, auto: bool) -> Any:
+    if auto and (nonnegative or lower is not None or upper is not None):
+        raise typer.BadParameter("--auto-bounds excludes --lower, --upper and --nonnegative")
+    if auto:
+        return "auto"
     if nonnegative and lower is not None:
         raise typer.BadParameter("--nonnegative and --lower exclude each other")
     if nonnegative:
@@ -604,7 +616,7 @@ def _exit_code(results: "Iterable[Result]") -> int:
     results = list(results)
     if any(result.status is Status.INTERRUPTED for result in results):
         return INTERRUPTED
-    return 0 if all(result.is_proven for result in results) else GAP_LEFT
+    return 0 if all(result.is_closed for result in results) else GAP_LEFT
 
 
 def _write(path: File | None, what: str, write: Callable[[File], Any]) -> None:

@@ -8,14 +8,16 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     coef : {name: value} of the chosen features
     intercept, objective, lower_bound, gap, explained_gap, r2 : numbers
     status : why the run ended
-    proven : whether the gap is closed
+    proven : whether the gap is closed, without a box that was chosen
+    conditional : whether the bound holds only inside a box that was chosen
+    at_bounds : names of features whose coefficient lies at a bound
     n_samples, n_features, n_nodes, seconds : size and cost
     criteria : {"aicc", "bic", "ebic"}; smaller is better
     version : of bestk
 
 ``bestk path`` writes
     criterion, chosen : its name and the model it chooses
-    proven, version
+    proven, conditional, version
     results : models in ascending k
 
 ``bestk cv`` writes
@@ -24,7 +26,7 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     table : a list of {"alpha", "k", "mean", "standard_error"}, errors on held-out rows
     share_proven : share of the fits in folds that are proven
     model : fitted to all rows with the chosen alpha and k
-    proven, version
+    proven, conditional, version
 
 ``bestk discover`` writes
     equations : a list with, for each state, its name "state", the text "equation", the keys of a
@@ -97,6 +99,8 @@ def model_document(result: "Result") -> dict[str, Any]:
         "explained_gap": result.explained_gap,
         "status": str(result.status),
         "proven": result.is_proven,
+        "conditional": result.is_conditional,
+        "at_bounds": [result.name(j) for j in result.at_bounds],
         "assumptions": result.assumptions,
         "r2": result.r2,
         "n_samples": result.n_samples,
@@ -115,6 +119,7 @@ def path_document(path: "Path", criterion: str) -> dict[str, Any]:
         "criterion": criterion,
         "chosen": model_document(path.best(criterion)),
         "proven": path.is_proven,
+        "conditional": path.is_conditional,
         "results": [model_document(result) for result in path.results],
         "version": __version__,
     }
@@ -143,6 +148,7 @@ def cv_document(
         "share_proven": validation.share_proven,
         "model": model,
         "proven": validation.is_proven and model["proven"],
+        "conditional": validation.is_conditional or model["conditional"],
         "version": __version__,
     }
 
@@ -207,7 +213,8 @@ def show_model(result: "Result") -> None:
     for name, value in _facts(result).items():
         facts.add_row(f"[dim]{name}[/]", value)
     assumed = [f"[dim]Assumed:[/] {escape(text)}" for text in result.assumptions]
-    for part in ("", terms, "", facts, "", _verdict(result), *assumed):
+    bounded = [f"[yellow]{escape(result.bound_remark)}[/]"] if result.at_bounds else []
+    for part in ("", terms, "", facts, "", _verdict(result), *bounded, *assumed):
         console.print(part)
 
 
@@ -232,17 +239,24 @@ def _verdict(result: "Result") -> str:
     features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
     if result.status is Status.PERFECT_FIT:
         return f"[bold green]Proven:[/] {result.status.advice}"
+    better = f" by more than {percent(result.gap)}" if result.gap > 0 else ""
     if result.is_proven:
-        better = f" by more than {percent(result.gap)}" if result.gap > 0 else ""
         return f"[bold green]Proven:[/] no model with {features} is better{better}."
+    if result.is_closed:
+        return (
+            f"[bold yellow]Conditional:[/] no model with {features} inside the box is "
+            f"better{better}; models with larger coefficients were not looked at. Give --lower and "
+            "--upper that you can defend, or a larger box, to learn more."
+        )
     advice = "raise the limit, loosen --gap-tol, or try --alpha above 0 or bounds"
     if result.status is Status.INTERRUPTED:
         advice = "give it more time, or loosen --gap-tol"
     elif result.status is Status.NUMERICAL_LIMIT:
         advice = "try --alpha above 0 or bounds; what is left of it is rounding"
+    where = " inside the box" if result.is_conditional else ""
     return (
-        f"[bold yellow]Not proven ({result.status}):[/] a model with {features} may be better, but "
-        f"by {percent(result.gap)} at most. To close the gap, {advice}."
+        f"[bold yellow]Not proven ({result.status}):[/] a model with {features}{where} may be "
+        f"better, but by {percent(result.gap)} at most. To close the gap, {advice}."
     )
 
 
@@ -255,7 +269,8 @@ def show_path(path: "Path", criterion: str) -> None:
         table.add_column(head, justify="right", no_wrap=True)
     table.add_column("features", overflow="fold")
     for result in path.results:
-        mark = "" if result.is_proven else " [yellow](not proven)[/]"
+        open_or_not = "conditional" if result.is_closed else "not proven"
+        mark = "" if result.is_proven else f" [yellow]({open_or_not})[/]"
         table.add_row(
             str(result.k),
             f"{result.objective:.7g}",
@@ -286,7 +301,7 @@ def show_validation(validation: "CrossValidation", rule: str) -> None:
     console = stdout()
     console.print(f"\n[dim]{validation.measure} on held-out rows, ± standard error[/]")
     console.print(table)
-    console.print(f"\n{validation.share_proven:.0%} of these fits are proven optimal.")
+    console.print(f"\n{validation.claim}.")
     console.print(f"The rule {rule} chooses k = {k}, alpha = {alpha:g}; fitted to all rows:")
 
 

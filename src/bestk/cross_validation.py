@@ -15,10 +15,10 @@ from bestk.jobs import run_jobs
 from bestk.moments import Moments
 from bestk.path import Path, as_sizes, path_of
 from bestk.problem import Problem
-from bestk.result import Result
+from bestk.result import Result, Status
 from bestk.rows import centred_batches, moments_of, moments_of_batches, origin_of
 from bestk.settings import Settings, settings_of
-from bestk.validation import as_bounds, as_penalties, require_choice, require_count
+from bestk.validation import as_bounds, as_penalties, is_auto, require_choice, require_count
 
 RULES = ("min", "one-se")
 # A fold that holds nearly all of a column's variance would cost this factor in accuracy; its
@@ -68,12 +68,38 @@ class CrossValidation:
     @property
     def share_proven(self) -> float:
         """Share of the fits that are proven optimal."""
-        results = [r for folds in self.paths for path in folds for r in path.results]
-        return sum(r.is_proven for r in results) / len(results)
+        return sum(r.is_proven for r in self._results) / len(self._results)
 
     @property
     def is_proven(self) -> bool:
         return self.share_proven == 1.0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every search came to its end; see :attr:`Result.is_closed`."""
+        return all(r.is_closed for r in self._results)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether bounds hold only inside boxes that were chosen; see ``Result.is_conditional``."""
+        return any(r.is_conditional for r in self._results)
+
+    @property
+    def share_conditional(self) -> float:
+        """Share of the fits that are proven the best inside a box that was chosen, only."""
+        return sum(r.status is Status.CONDITIONAL for r in self._results) / len(self._results)
+
+    @property
+    def claim(self) -> str:
+        """What is proven about the fits, such as ``100% of the fits are proven optimal``."""
+        text = f"{self.share_proven:.0%} of the fits are proven optimal"
+        if self.share_conditional == 0.0:
+            return text
+        return f"{text}, {self.share_conditional:.0%} the best inside a box that was chosen"
+
+    @property
+    def _results(self) -> list[Result]:
+        return [r for folds in self.paths for path in folds for r in path.results]
 
     def best(self, rule: str = "min") -> tuple[float, int]:
         """(alpha, k) of the smallest mean error, or of the simplest model near it.
@@ -116,7 +142,7 @@ class CrossValidation:
         for rule in RULES:
             alpha, k = self.best(rule)
             lines.append(f"{rule}: k = {k}, alpha = {alpha:g}")
-        return "\n".join([*lines, f"{self.share_proven:.0%} of the fits are proven optimal"])
+        return "\n".join([*lines, self.claim])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -204,6 +230,7 @@ def cross_validate_batches(
         alpha=0.0,
         lower=lower,
         upper=upper,
+        chooses_box=is_auto(bounds),
         feature_names=names,
     )
 

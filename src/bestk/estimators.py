@@ -23,7 +23,7 @@ from bestk.problem import Problem
 from bestk.result import Result
 from bestk.rows import Rows
 from bestk.settings import Advanced, Settings, settings_of
-from bestk.validation import as_bounds, require_count
+from bestk.validation import as_bounds, is_auto, require_count
 
 
 class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -82,7 +82,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
 def warn_of_open_gaps(results: list[Result]) -> None:
     """Tell the caller of the caller's caller, who called fit, how much is left to prove."""
-    gaps = [result.gap for result in results if not result.is_proven]
+    gaps = [result.gap for result in results if not result.is_closed]
     if gaps:
         which = f" for {len(gaps)} of {len(results)} targets" if len(results) > 1 else ""
         warnings.warn(
@@ -105,9 +105,9 @@ class SparseRidge(_SparseLinearModel):
         Ridge penalty on the coefficients (not on the intercept), in the units of X.
     fit_intercept : bool
         Fit a free intercept b0, neither penalised nor counted in k.
-    bounds : pair (lower, upper) or None
+    bounds : pair (lower, upper), "auto" or None
         Scalars or (p,) arrays with lower <= 0 <= upper; ``(0, np.inf)`` for nonnegative
-        coefficients.
+        coefficients. "auto" chooses a box for each target, see :func:`bestk.solve`.
     include, exclude : lists of column names or indices, or masks
         Features that must, or must not, be in the model.
     gap_tol : float
@@ -233,7 +233,8 @@ class SparseRidgeCV(_SparseLinearModel):
         Take the smallest mean error, or the smallest k within one standard error of it.
     fit_intercept, bounds, include, exclude, gap_tol, time_limit, node_limit, search, bound, \
     advanced
-        As in :class:`SparseRidge`; limits hold for each single fit.
+        As in :class:`SparseRidge`; limits hold for each single fit. ``bounds="auto"`` chooses one
+        box for all sizes of a fold and an alpha.
     n_jobs : int or None
         Folds that run in parallel; None means one (which uses all cores itself), -1 all cores.
     verbose : bool or int
@@ -352,6 +353,7 @@ class SparseRidgeCV(_SparseLinearModel):
             alpha=0.0,
             lower=lower,
             upper=upper,
+            chooses_box=is_auto(self.bounds),
             feature_names=self._names(),
             _data=Rows(X, y, weight),
         )

@@ -97,6 +97,7 @@ def fingerprint(
     include: Any,
     exclude: Any,
     fit_intercept: bool,
+    is_box_assumed: bool = False,
 ) -> str:
     """SHA-256 of the data's digest and everything else that defines the problem."""
     parts = [
@@ -108,4 +109,6 @@ def fingerprint(
         " ".join(str(int(j)) for j in exclude),
         str(bool(fit_intercept)),
     ]
+    if is_box_assumed:
+        parts.append("box assumed")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

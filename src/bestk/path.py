@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bestk.api import small_blas, solve_presolved
+from bestk.boxes import boxed, in_box
 from bestk.penalties import shortlists
 from bestk.presolve import Presolved
 from bestk.problem import Problem
@@ -65,6 +66,16 @@ class Path(Mapping[int, Result]):
     @property
     def is_proven(self) -> bool:
         return all(result.is_proven for result in self.results)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every search came to its end; see :attr:`Result.is_closed`."""
+        return all(result.is_closed for result in self.results)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether bounds hold only inside a box that was chosen; see ``Result.is_conditional``."""
+        return any(result.is_conditional for result in self.results)
 
     def scores(self, criterion: str = "aicc") -> np.ndarray:
         """AICc, BIC or EBIC of each model; see :meth:`Result.criterion`."""
@@ -126,7 +137,8 @@ def solve_path(
     Parameters
     ----------
     X, y, alpha, bounds, include, exclude, sample_weight, fit_intercept, n_threads
-        As in :func:`bestk.solve`.
+        As in :func:`bestk.solve`. ``bounds="auto"`` chooses one box for all sizes, from a model of
+        the largest.
     ks : iterable of int
         Sizes; solved in ascending order.
     **options
@@ -167,10 +179,14 @@ def path_of(
     results: list[Result] = []
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, include, exclude)
+        guesses = [] if guess is None else [guess]
+        known = [similar[ks[-1]].support] if similar else []
+        known += [each for each in guesses if len(each) <= ks[-1]]
+        presolved, found = boxed(presolved, ks[-1], known, settings)
         for k in ks:
             starts = [results[-1].support] if results else []
             starts += [similar[k].support] if similar else []
-            starts += [guess] if guess is not None and len(guess) <= k else []
+            starts += [each for each in guesses + found if len(each) <= k]
             results.append(solve_presolved(presolved, k, starts, settings, perf_counter()))
             if results[-1].status is Status.INTERRUPTED:
                 break
@@ -191,10 +207,15 @@ def grid_of(
     """
     results: list[list[Result]] = [[] for _ in alphas]
     with small_blas(problem, settings):
-        problems = [Presolved.of(problem.with_alpha(alpha), include, exclude) for alpha in alphas]
+        first = Presolved.of(problem.with_alpha(alphas[0]), include, exclude)
+        first, found = boxed(first, ks[-1], [], settings)
+        # One box, in standard units, for all penalties: a larger penalty never allows more.
+        others = [in_box(problem.with_alpha(alpha), first.problem.box) for alpha in alphas[1:]]
+        problems = [first, *(Presolved.of(other, include, exclude) for other in others)]
         for k in ks:
             started = perf_counter()
             starts = [[row[-1].support] if row else [] for row in results]
+            starts[0] += [each for each in found if len(each) <= k]
             try:
                 listed = shortlists(problems, k, starts, settings)
             except KeyboardInterrupt:

@@ -94,9 +94,10 @@ def path(path: Any, ax: Any = None, criterion: str | None = None) -> Any:
         best = path.best(criterion)
         label = f"k = {best.k}, smallest {CRITERION_NAMES[criterion]}"
         ax.plot(best.k, best.objective, "o", ms=12, mfc="none", mec=GREEN, mew=2, label=label)
-    ax.set_title(
-        "All sizes proven" if proven.all() else f"{proven.sum()} of {len(ks)} sizes proven"
-    )
+    title = "All sizes proven" if proven.all() else f"{proven.sum()} of {len(ks)} sizes proven"
+    if path.is_closed and not path.is_proven:
+        title = "All sizes proven inside a chosen box"
+    ax.set_title(title)
     ax.set_xlabel("largest number of features k")
     ax.set_ylabel("objective")
     _integer_ticks(ax)

@@ -1,6 +1,6 @@
 """What can be decided before any search, and is the same for every k."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -61,6 +61,12 @@ class Presolved:
             inside=inside,
             copies=copies,
         )
+
+    def within(self, problem: Problem) -> "Presolved":
+        """The same for a problem that differs in its bounds alone, none of them zero."""
+        if self.form is None or len(self.copies):
+            return Presolved.of(problem, self.include, self.exclude)
+        return replace(self, problem=problem, form=self.form.within(problem), fits={})
 
     @cached_property
     def uniform(self) -> Split:

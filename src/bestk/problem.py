@@ -27,6 +27,7 @@ from bestk.validation import (
     as_penalties,
     as_vector,
     as_weights,
+    is_auto,
     names_of,
     require_consistent_gram,
     require_count,
@@ -58,6 +59,10 @@ class Problem:
         Ridge penalty.
     lower, upper : (p,) arrays
         Bounds on the coefficients; infinite where there are none.
+    chooses_box : bool
+        Whether bounds are to be chosen when the problem is solved (``bounds="auto"``).
+    box : float or None
+        The size of a box that was chosen, see :mod:`bestk.boxes`; None for bounds that were given.
     feature_names : tuple of str, or None
         Column names, where the data had any.
     """
@@ -66,6 +71,8 @@ class Problem:
     alpha: float
     lower: np.ndarray = field(repr=False)
     upper: np.ndarray = field(repr=False)
+    chooses_box: bool = False
+    box: float | None = None
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     _data: Rows | None = field(default=None, repr=False)
     _digest: str | None = field(default=None, repr=False)
@@ -91,8 +98,9 @@ class Problem:
             Finite real numbers; integers and single precision are converted block by block.
         alpha : float
             Ridge penalty, >= 0.
-        bounds : pair (lower, upper) or None
-            Scalars or (p,) arrays with lower <= 0 <= upper, as in scipy.optimize.lsq_linear.
+        bounds : pair (lower, upper), "auto" or None
+            Scalars or (p,) arrays with lower <= 0 <= upper, as in scipy.optimize.lsq_linear;
+            "auto" chooses a box when the problem is solved, see :func:`bestk.solve`.
         sample_weight : (n,) array or None
             Nonnegative weights of the squared residuals.
         fit_intercept : bool
@@ -113,6 +121,7 @@ class Problem:
             alpha=alpha,
             lower=lower,
             upper=upper,
+            chooses_box=is_auto(bounds),
             feature_names=require_names(names, X.shape[1]),
             _data=Rows(X, y, weight),
         )
@@ -160,6 +169,7 @@ class Problem:
             alpha=alpha,
             lower=lower,
             upper=upper,
+            chooses_box=is_auto(bounds),
             feature_names=require_names(names, len(G)),
             _digest=gram_digest(G, c, yy),
         )
@@ -191,6 +201,7 @@ class Problem:
             alpha=alpha,
             lower=lower,
             upper=upper,
+            chooses_box=is_auto(bounds),
             feature_names=names,
             _data=rows.rows(),
             _digest=str(digest),
@@ -276,7 +287,7 @@ class Problem:
     def with_bounds(self, bounds: Any) -> "Problem":
         """The same data with other bounds on the coefficients."""
         lower, upper = as_bounds(bounds, self.n_features)
-        return replace(self, lower=lower, upper=upper)
+        return replace(self, lower=lower, upper=upper, chooses_box=is_auto(bounds), box=None)
 
     def with_target(self, y: Any) -> "Problem":
         """The same X, weights and options with another y; the Gram matrix is shared."""
@@ -324,6 +335,7 @@ class Problem:
         `options` are those of :func:`bestk.solve`, `include` and `exclude` those of the run that
         gave the result. The answer is a Result proven for all models of at most ``result.k``
         features that lack at least one of ``result.support``; None where all must be included.
+        With ``bounds="auto"`` it is the best in the box of the result.
         """
         from bestk.alternatives import runner_up
 

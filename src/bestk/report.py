@@ -28,6 +28,11 @@ from bestk.validation import require_choice
 _INK = "#010203"
 # Inches; small, so that ten-point text is still read on a phone.
 _SIZE = (4.8, 3.2)
+# What a proof inside a box leaves open.
+_OUTSIDE = (
+    "Models with larger coefficients were not looked at: give bounds that you can defend, or a "
+    "larger box, to learn more."
+)
 # Cells of words; the style is for notebooks, which align to the right and lack our style sheet.
 _TEXT = {"class_": "text", "style": "text-align: left"}
 
@@ -229,20 +234,27 @@ def _verdict(result):
             True, "Perfect fit.", result.status.advice.removeprefix("The fit is perfect: ")
         )
     gap = plots.percent(result.gap)
-    text = f"No admissible model with at most {result.k} of {len(result.coef)} features "
+    where = "inside the box " if result.is_conditional else ""
+    text = f"No admissible model with at most {result.k} of {len(result.coef)} features {where}"
     text += f"is better by more than {gap}." if result.gap > 0 else "has a smaller objective."
+    remark = f" {result.bound_remark}" if result.at_bounds else ""
     if result.is_proven:
-        return _banner(True, "Proven optimal.", text)
+        return _banner(True, "Proven optimal.", text + remark)
+    if result.is_closed:
+        return _banner(False, "Conditional.", f"{text} {_OUTSIDE}{remark}")
     head = f"Stopped early ({result.status}): the gap is {gap}."
-    return _banner(False, head, f"{text} {result.status.advice}")
+    return _banner(False, head, f"{text} {result.status.advice}{remark}")
 
 
 def _path_verdict(path):
     proven = sum(result.is_proven for result in path.results)
+    if path.is_closed and not path.is_proven:
+        text = f"Each model is the best of its size inside the box that was chosen. {_OUTSIDE}"
+        return _banner(False, "Conditional.", text)
     head = "Every size is proven optimal." if path.is_proven else "Not every size is proven."
     text = f"{proven} of {len(path)} models are proven optimal"
     if not path.is_proven:
-        advice = next(r.status.advice for r in path.results if not r.is_proven)
+        advice = next(r.status.advice for r in path.results if not r.is_closed)
         text += f"; the largest gap is {plots.percent(path.gaps.max())}. {advice}"
     else:
         text += ", each with its own bound."
@@ -250,6 +262,9 @@ def _path_verdict(path):
 
 
 def _cv_verdict(cv):
+    if cv.is_closed and not cv.is_proven:
+        text = f"Each model is the best of its size inside the box chosen for it. {_OUTSIDE}"
+        return _banner(False, "Conditional.", text)
     proven = [result.is_proven for folds in cv.paths for path in folds for result in path.results]
     head = "Every fit is proven optimal." if cv.is_proven else "Not every fit is proven."
     text = f"{sum(proven)} of {len(proven)} fits are proven optimal"
@@ -346,7 +361,7 @@ def _proof(result):
         f"{_count(tried + bounded, 'leaf', 'leaves')}: {bounded} with a lower bound, {tried} where "
         "every model left was tried."
     )
-    if not result.is_proven:
+    if not result.is_closed:
         text += " The search ended early; what was left open is counted in the bound."
     for word, features in (("Required", certificate.include), ("Excluded", certificate.exclude)):
         if len(features):

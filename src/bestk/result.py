@@ -19,6 +19,7 @@ class Status(Enum):
     """Why the run ended. ``status.advice`` says what to do next."""
 
     OPTIMAL = "optimal"
+    CONDITIONAL = "conditional"
     PERFECT_FIT = "perfect fit"
     NUMERICAL_LIMIT = "numerical limit"
     TIME_LIMIT = "time limit"
@@ -38,6 +39,11 @@ class Status(Enum):
 _RESUME = "The solution and the bound hold; the gap is what is left to prove."
 _ADVICE = {
     Status.OPTIMAL: "Proven: no model with at most k features is better by more than gap_tol.",
+    Status.CONDITIONAL: (
+        "No model inside the box that was chosen is better by more than gap_tol; models with "
+        "larger coefficients were not looked at. Give bounds= that you can defend, or a larger "
+        "box, to learn more."
+    ),
     Status.PERFECT_FIT: (
         f"No model is better by more than {PERFECT_FIT:g} of y'y. Which of several perfect models "
         "is the best cannot be told; fewer features may do."
@@ -104,7 +110,8 @@ class Result:
     objective : float
         ``||y - intercept - X coef||^2 + alpha ||coef||^2``, y'y included.
     lower_bound : float
-        Proven: no admissible coefficient vector has an objective below it.
+        Proven: no admissible coefficient vector has an objective below it; with a box that was
+        chosen, none inside it.
     gap, explained_gap : float
         ``(objective - lower_bound)`` over the objective, and over ``y'y - objective``.
     status, message : Status, str
@@ -117,6 +124,12 @@ class Result:
         What the problem and the run were.
     assumptions : tuple of str
         What the bound rests on besides the data, in words; mostly empty.
+    at_bounds : tuple of int
+        Features whose coefficient is not zero and lies at a bound, given or chosen.
+    box : float or None
+        With ``bounds="auto"``, the box that was chosen: no ``|coef_j|`` times the length of its
+        column exceeds ``box`` times the length of y (ridge included in the one, means taken off
+        both if there is an intercept). None if there was nothing to choose.
     history : structured array (seconds, nodes, incumbent, bound)
         How incumbent and bound moved.
     certificate : Certificate or None
@@ -141,21 +154,50 @@ class Result:
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
     assumptions: tuple[str, ...] = ()
+    at_bounds: tuple[int, ...] = ()
+    box: float | None = None
     history: np.ndarray = field(repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
 
     @property
     def is_proven(self) -> bool:
-        """Whether the search came to its end: no limit or interruption left anything open."""
+        """Whether the search came to its end, and no box was chosen for it."""
         return self.status in (Status.OPTIMAL, Status.PERFECT_FIT)
 
     @property
-    def message(self) -> str:
-        return " ".join([f"{str(self.status).capitalize()}.", self.status.advice, *self._assumed])
+    def is_closed(self) -> bool:
+        """Whether the search came to its end: no limit or interruption left anything open."""
+        return self.is_proven or self.status is Status.CONDITIONAL
 
     @property
-    def _assumed(self) -> list[str]:
-        return [f"Assumed: {text}" for text in self.assumptions]
+    def is_conditional(self) -> bool:
+        """Whether the bound holds only inside a box that was chosen (``bounds="auto"``)."""
+        return self.box is not None
+
+    @property
+    def message(self) -> str:
+        return " ".join([f"{str(self.status).capitalize()}.", self.status.advice, *self._remarks])
+
+    @property
+    def _remarks(self) -> list[str]:
+        """What else has to be said about the bound."""
+        remarks = [self.bound_remark] if self.at_bounds else []
+        if self.is_conditional and self.status is not Status.CONDITIONAL:
+            remarks.append("The bound is proven only among models inside the box.")
+        return remarks + [f"Assumed: {text}" for text in self.assumptions]
+
+    @property
+    def bound_remark(self) -> str:
+        """Which coefficients lie at their bounds, in words; empty if none does."""
+        if not self.at_bounds:
+            return ""
+        *names, last = [self.name(j) for j in self.at_bounds[:5]]
+        if len(self.at_bounds) > 5:
+            names, last = [*names, last], f"{len(self.at_bounds) - 5} more"
+        which = f"{', '.join(names)} and {last} are at their bounds"
+        if not names:
+            which = f"{last} is at its bound"
+        return f"{which}: a wider box may allow a better model."
 
     @property
     def rss(self) -> float:
@@ -246,4 +288,4 @@ class Result:
         lines += [f"  {name:<{width}} {value:.8g}" for name, value in terms]
         if len(self.support) > len(shown):
             lines += [f"  ... and {len(self.support) - len(shown)} more"]
-        return "\n".join([*lines, self.status.advice, *self._assumed])
+        return "\n".join([*lines, self.status.advice, *self._remarks])

@@ -1,6 +1,6 @@
 """The standard form of a problem: unit diagonal, unit y'y, no useless features."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +75,11 @@ class StandardForm:
             eps=self.eps,
             dependent=self.dependent,
         )
+
+    def within(self, problem: Problem) -> "StandardForm":
+        """The form of a problem that differs in its bounds alone; the matrix is shared."""
+        lower, upper = problem.lower[self.features], problem.upper[self.features]
+        return replace(self, problem=problem, lo=lower / self.unit, hi=upper / self.unit)
 
     def copies(self) -> np.ndarray:
         """Pairs (copy, original): features that repeat an earlier one up to a factor and rounding.

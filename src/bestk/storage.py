@@ -39,8 +39,10 @@ def load(path: str | Path) -> Result:
     arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
     certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
     names = run.pop("feature_names")
+    for name in ("assumptions", "at_bounds"):
+        run[name] = tuple(run.get(name, ()))
     return Result(
-        **run | {"status": Status[run["status"]], "assumptions": tuple(run["assumptions"])},
+        **run | {"status": Status[run["status"]]},
         **arrays,
         feature_names=None if names is None else tuple(names),
         certificate=certificate,

@@ -72,10 +72,17 @@ def as_weights(value: Any, n: int) -> np.ndarray | None:
     return weight
 
 
+def is_auto(bounds: Any) -> bool:
+    """Are bounds to be chosen by the solver?"""
+    return isinstance(bounds, str) and bounds == "auto"
+
+
 def as_bounds(bounds: Any, p: int) -> tuple[np.ndarray, np.ndarray]:
-    """(lower, upper) as (p,) arrays; lower <= 0 <= upper."""
-    if bounds is None:
+    """(lower, upper) as (p,) arrays; lower <= 0 <= upper. Infinite where they are yet to choose."""
+    if bounds is None or is_auto(bounds):
         return np.full(p, -np.inf), np.full(p, np.inf)
+    if isinstance(bounds, str):
+        raise ValueError(f'bounds must be a pair (lower, upper), "auto" or None, got {bounds!r}')
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise ValueError("bounds must be a pair (lower, upper) of scalars or arrays of length p")
     sides = []

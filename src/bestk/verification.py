@@ -247,6 +247,8 @@ class _Check:
         if not self.is_malformed:
             self.found["n_nodes"], self.found["n_leaves"] = len(tree), int(tree.is_leaf.sum())
             self.found["n_splits"] = len(self.certificate.splits)
+            rounding = self.found.get("assumptions", ())
+            self.found["assumptions"] = (*self.certificate.assumptions, *rounding)
         return Verification(
             is_valid=not self.failures,
             failures=tuple(self.failures),
@@ -263,7 +265,8 @@ class _Check:
     def is_same(self, digest: str) -> bool:
         c = self.certificate
         names = ("k", "alpha", "lower", "upper", "include", "exclude", "fit_intercept")
-        if fingerprint(digest, **{name: getattr(c, name) for name in names}) != c.fingerprint:
+        claim = {name: getattr(c, name) for name in (*names, "is_box_assumed")}
+        if fingerprint(digest, **claim) != c.fingerprint:
             self.failures.append(_OTHER_DATA)
         return not self.failures
 

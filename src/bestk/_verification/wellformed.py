@@ -32,6 +32,8 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
         yield f"alpha is {certificate.alpha}"
     if int(certificate.k) != certificate.k or certificate.k < 0:
         yield f"k is {certificate.k}"
+    if certificate.is_box_assumed not in (True, False):
+        yield "is_box_assumed is not true or false"
     for name in ("include", "exclude"):
         if not _are_features(getattr(certificate, name), p, unique=True):
             yield f"{name} does not list features"

@@ -214,7 +214,7 @@ class Discovery:
     def remarks(self) -> list[str]:
         """What is proven about each equation, such as ``proven; next best 6.2% worse``."""
         return [
-            f"{'proven' if result.is_proven else f'gap {percent(result.gap)}'}; next best {worse}"
+            f"{_remark(result)}; next best {worse}"
             for result, worse in zip(self.results, self.distances, strict=True)
         ]
 
@@ -236,6 +236,12 @@ class Discovery:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def _remark(result: Result) -> str:
+    if result.is_closed:
+        return "proven" if result.is_proven else "conditional"
+    return f"gap {percent(result.gap)}"
 
 
 def equation(state: str, terms: Iterable[str], coef: np.ndarray, digits: int = 4) -> str:

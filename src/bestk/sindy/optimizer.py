@@ -32,8 +32,9 @@ class OKRidge(BaseOptimizer):
         dynamic programming over the proven paths of the equations, each with at most `k` terms.
     alpha : float, or one float per equation
         Ridge penalty.
-    bounds : pair (lower, upper), or {equation: pair}
-        Bounds on coefficients, as in :func:`bestk.solve`.
+    bounds : pair (lower, upper) or "auto", or {equation: one of these}
+        Bounds on coefficients, as in :func:`bestk.solve`; "auto" chooses a box for each equation,
+        and the proof of the equation holds inside it only.
     include, exclude : list of terms, or {equation: list}
         Terms that must, or must not, be in all equations or in some, by index or by name.
     feature_names : list of str or None
