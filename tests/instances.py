@@ -255,7 +255,7 @@ def standard_form(instance: Instance) -> StandardForm | None:
     options = {name: instance.options.get(name) for name in ("bounds", "sample_weight")}
     alpha = instance.options.get("alpha", 0.0)
     problem = Problem.from_data(instance.X, instance.y, alpha=alpha, **options)
-    useful = problem.gram.diagonal() > 0.0
+    useful = problem.squares > 0.0
     useful[instance.options.get("exclude", [])] = False
     if not useful.any() or problem.yy == 0.0:
         return None

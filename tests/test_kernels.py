@@ -178,6 +178,64 @@ def test_certify_rows_treats_rows_alone(fix):
         np.testing.assert_array_equal(state, together[i])
 
 
+@pytest.mark.parametrize("kind", ["none", "box", "sign"])
+def test_known_slopes_prove_what_certify_does(kind):
+    rng, A, c = random_form(5)
+    lo, hi = boxes(rng, 8, kind)
+    t = uniform_split(A).t
+    states, remaining = random_states(rng, 12, 8), rng.integers(0, 5, 12)
+    duals = 0.2 * rng.standard_normal((12, 8))
+    U = c - duals @ A + t * duals
+    quadratics = ((c - U) * duals).sum(axis=1)
+    for cutoff in (0.3, 0.6, np.inf):
+        after, other = states.copy(), states.copy()
+        bounds, expected = np.empty(12), np.empty(12)
+        _kernels.conclude_rows(
+            U, quadratics, np.full(12, 1e-15), np.full(12, 1e-15), t, lo, hi, after, remaining,
+            1e-15, 5, cutoff, True, bounds,
+        )  # fmt: skip
+        _kernels.certify_rows(
+            A, c, t, lo, hi, other, remaining, duals, 1e-15, 5, cutoff, True, expected
+        )
+        np.testing.assert_allclose(bounds, expected, atol=1e-12)
+        np.testing.assert_array_equal(after, other)
+    worse = np.empty(12)
+    _kernels.conclude_rows(
+        U, quadratics, np.full(12, 1e-3), np.full(12, 1e-3), t, lo, hi, states.copy(), remaining,
+        1e-15, 5, np.inf, False, worse,
+    )  # fmt: skip
+    assert (worse < bounds).all()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_missing_rows_finds_what_a_sort_finds(seed):
+    rng = np.random.default_rng(seed)
+    lo, hi = boxes(rng, 12, ["none", "box", "sign"][seed % 3])
+    t = np.full(12, 0.2)
+    states, remaining = random_states(rng, 9, 12), rng.integers(0, 4, 9)
+    U, levels = rng.standard_normal((9, 12)), rng.random(9)
+    listed, most = rng.random(12) < 0.5, int(rng.integers(1, 4))
+    entrants = np.zeros(12, dtype=bool)
+    totals, missed, incomplete = np.empty(9), np.empty(9), np.empty(9, dtype=bool)
+    _kernels.missing_rows(
+        U, t, lo, hi, states, remaining, levels, listed, most, entrants, totals, missed, incomplete
+    )
+    v = np.clip(U / t, lo, hi)
+    phi = v * (2 * U - t * v)
+    expected = np.zeros(12, dtype=bool)
+    for i, r in enumerate(remaining):
+        free = states[i] == FREE
+        largest = np.sort(phi[i, free])[::-1][:r].sum()
+        inner = np.sort(phi[i, free & listed])[::-1][:r].sum()
+        assert totals[i] == pytest.approx(largest + phi[i, states[i] == IN].sum(), abs=1e-12)
+        assert missed[i] == pytest.approx(largest - inner, abs=1e-12)
+        outside = np.flatnonzero(free & ~listed & (phi[i] > 0.0) & (phi[i] >= levels[i] ** 2))
+        outside = outside[np.argsort(-phi[i, outside])][: most if r > 0 else 0]
+        assert incomplete[i] == (len(outside) > 0)
+        expected[outside] = True
+    np.testing.assert_array_equal(entrants, expected)
+
+
 def descended(A, c, t, lo, hi, state, r, b, cutoff=2.0, closeness=1e-3, sweeps=2000):
     b = b.copy()
     level, work = _kernels.descend(A, c, t, lo, hi, state, r, b, 0.0, cutoff, closeness, sweeps)

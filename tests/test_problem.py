@@ -1,6 +1,7 @@
 """Ways into the solver: the same problem whatever its form, type, order or units."""
 
 from contextlib import suppress
+from itertools import product
 
 import numpy as np
 import pytest
@@ -330,3 +331,29 @@ def test_nearly_equal_features_are_not_taken_for_copies():
     result = bestk.solve(X, e, 2)
     assert result.support.tolist() == [0, 1]
     assert result.objective < 1e-9 * (e @ e)
+
+
+@pytest.mark.parametrize("reach", [6e3, 6.1e4, 2e5])
+def test_a_fit_at_its_bounds_is_the_best_with_huge_coefficients(reach):
+    """Monomials whose best coefficients are 1e4 times as large as standardised ones should be."""
+    instance = make(3068)
+    X, y = instance.X, instance.y
+    upper = reach * np.linalg.norm(y) / np.linalg.norm(X, axis=0)
+    support = np.arange(X.shape[1])
+    _, objective = Problem.from_data(X, y, bounds=(-upper, upper)).fit(support)
+    assert objective == pytest.approx(best_within(X, y, -upper, upper), rel=1e-5)
+
+
+def best_within(X, y, lower, upper):
+    """The optimum over a box: every way to hold some coefficients at an end, the others fitted."""
+    best = np.inf
+    for sides in product((None, 0, 1), repeat=X.shape[1]):
+        held = np.array([side is not None for side in sides])
+        ends = [(lower[j], upper[j])[side] for j, side in enumerate(sides) if side is not None]
+        coef = np.zeros(X.shape[1])
+        coef[held] = ends
+        if not held.all():
+            coef[~held] = np.linalg.lstsq(X[:, ~held], y - X[:, held] @ coef[held], rcond=None)[0]
+        if (coef >= lower * (1 + 1e-9)).all() and (coef <= upper * (1 + 1e-9)).all():
+            best = min(best, float(np.sum((y - X @ coef) ** 2)))
+    return best

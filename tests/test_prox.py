@@ -9,21 +9,24 @@ from bestk._kernels import FREE, IN, OUT, prox_rows
 INFINITE = np.inf
 
 
-def prox(v, state, r, rho, lo=None, hi=None):
+def prox(v, state, r, rho, lo=None, hi=None, t=None):
     lo = np.full(len(v), -INFINITE) if lo is None else lo
     hi = np.full(len(v), INFINITE) if hi is None else hi
     out = np.empty((1, len(v)))
-    prox_rows(v[None].copy(), lo, hi, state[None], np.array([r]), rho, out)
+    t = np.ones(len(v)) if t is None else t
+    prox_rows(v[None].copy(), t, lo, hi, state[None], np.array([r]), rho, out)
     return out[0]
 
 
-def phi(u, lo, hi):
-    w = np.clip(u, lo, hi)
-    return w * (2.0 * u - w)
+def phi(u, lo, hi, t):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        w = np.where(t > 0.0, u / t, np.where(u == 0.0, 0.0, np.copysign(np.inf, u)))
+    w = np.clip(w, lo, hi)
+    return w * (2.0 * u - t * w)
 
 
-def prox_objective(u, v, state, r, rho, lo, hi):
-    values = phi(u, lo, hi)
+def prox_objective(u, v, state, r, rho, lo, hi, t):
+    values = phi(u, lo, hi, t)
     free = np.sort(values[state == FREE])[::-1]
     return values[state == IN].sum() + free[:r].sum() + 0.5 * rho * np.sum((u - v) ** 2)
 
@@ -41,7 +44,10 @@ def random_case(seed):
     kind = rng.integers(4, size=p)
     lo = np.choose(kind, [np.full(p, -INFINITE), -size, np.zeros(p), -2 * size])
     hi = np.choose(kind, [np.full(p, INFINITE), size, np.full(p, INFINITE), np.zeros(p)])
-    return rng, v, state, r, rho, lo, hi
+    # Charges of their own, or none where there is a box instead.
+    t = np.where(rng.random(p) < 0.5, 1.0, 10.0 ** rng.uniform(-3, 2, p))
+    t[np.isfinite(lo) & np.isfinite(hi) & (rng.random(p) < 0.4)] = 0.0
+    return rng, v, state, r, rho, lo, hi, t
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -64,13 +70,14 @@ def test_prox_is_isotonic_regression_without_bounds(seed):
 
 @pytest.mark.parametrize("seed", range(100))
 def test_nearby_points_are_no_better(seed):
-    rng, v, state, r, rho, lo, hi = random_case(seed)
-    u = prox(v, state, r, rho, lo, hi)
-    best = prox_objective(u, v, state, r, rho, lo, hi)
+    rng, *case = random_case(seed)
+    v = case[0]
+    u = prox(*case)
+    best = prox_objective(u, *case)
     for _ in range(100):
         step = rng.standard_normal(len(v)) * (rng.random(len(v)) < 0.5)
         other = u + step * np.abs(v).max() * 10.0 ** rng.uniform(-5, 0)
-        assert best <= prox_objective(other, v, state, r, rho, lo, hi) + 1e-12 * abs(best)
+        assert best <= prox_objective(other, *case) + 1e-12 * abs(best)
 
 
 def ternary(function, low, high, steps=80):
@@ -82,44 +89,42 @@ def ternary(function, low, high, steps=80):
     return 0.5 * (low + high)
 
 
-def prox_by_search(v, state, r, rho, lo, hi):
+def prox_by_search(v, state, r, rho, lo, hi, t):
     """min over L of r L + sum min_u max(phi(u) - L, 0) + (rho/2) (u - v)^2, both by bisection."""
     free = np.flatnonzero(state == FREE)
-    w, low, high = v[free], lo[free], hi[free]
+    w, box = v[free], (lo[free], hi[free], t[free])
 
     def inner(level):
         return ternary(
-            lambda u: np.maximum(phi(u, low, high) - level, 0.0) + 0.5 * rho * (u - w) ** 2,
+            lambda u: np.maximum(phi(u, *box) - level, 0.0) + 0.5 * rho * (u - w) ** 2,
             np.minimum(w, 0.0),
             np.maximum(w, 0.0),
         )
 
     def outer(level):
         u = inner(level)
-        excess = np.maximum(phi(u, low, high) - level, 0.0)
+        excess = np.maximum(phi(u, *box) - level, 0.0)
         return r * level + np.sum(excess + 0.5 * rho * (u - w) ** 2)
 
     u = v.copy()
     if len(free):
-        top = phi(w, low, high).max()
+        top = phi(w, *box).max()
         u[free] = inner(ternary(outer, np.float64(0.0), np.float64(top), 60))
     inside = state == IN
     u[inside] = ternary(
-        lambda x: phi(x, lo[inside], hi[inside]) + 0.5 * rho * (x - v[inside]) ** 2,
+        lambda x: phi(x, lo[inside], hi[inside], t[inside]) + 0.5 * rho * (x - v[inside]) ** 2,
         np.minimum(v[inside], 0.0),
         np.maximum(v[inside], 0.0),
     )
     return u
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(80))
 def test_prox_with_bounds_agrees_with_a_search_over_the_level(seed):
-    _, v, state, r, rho, lo, hi = random_case(seed)
-    expected = prox_by_search(v, state, r, rho, lo, hi)
-    got = prox(v, state, r, rho, lo, hi)
-    goal = prox_objective(expected, v, state, r, rho, lo, hi)
-    assert prox_objective(got, v, state, r, rho, lo, hi) <= goal * (1 + 1e-12)
-    np.testing.assert_allclose(got, expected, atol=1e-4 * np.abs(v).max())
+    _, *case = random_case(seed)
+    expected, got = prox_by_search(*case), prox(*case)
+    assert prox_objective(got, *case) <= prox_objective(expected, *case) * (1 + 1e-12)
+    np.testing.assert_allclose(got, expected, atol=1e-4 * np.abs(case[0]).max())
 
 
 def test_out_entries_stay_and_in_entries_shrink():
@@ -136,7 +141,7 @@ def test_rows_are_independent():
     remaining = rng.integers(0, p, rows)
     lo, hi = np.full(p, -0.5), np.full(p, 0.8)
     together = np.empty_like(V)
-    prox_rows(V, lo, hi, states, remaining, 1.3, together)
+    prox_rows(V, np.ones(V.shape[1]), lo, hi, states, remaining, 1.3, together)
     for i in range(rows):
         alone = prox(V[i], states[i], remaining[i], 1.3, lo, hi)
         np.testing.assert_array_equal(together[i], alone)

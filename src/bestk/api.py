@@ -182,7 +182,8 @@ def resume(
     -------
     Result
         Seconds, nodes and history of the whole run, and one certificate for all of it. After a
-        kill the tree is the same as that of a run that was never stopped.
+        kill the tree is the same as that of a run that was never stopped, of wide data up to
+        rounding.
     """
     started = perf_counter()
     saved = Checkpoint.read(checkpoint)

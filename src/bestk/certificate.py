@@ -19,13 +19,16 @@ class SplitRecord(NamedTuple):
     """A split A = Q + T over some features (theory eqs. 2, 14).
 
     ``t`` are the charges on the diagonal of T, one per feature. Members of a cluster (positions
-    within ``features``) have t = 0 and a block of T instead.
+    within ``features``) have t = 0 and a block of T instead. Where ``lower`` and ``upper`` are not
+    empty, its bounds are for models within this box only, those outside being too bad (eq. 19).
     """
 
     features: np.ndarray
     t: np.ndarray
     clusters: Sequence[np.ndarray] = ()
     matrices: Sequence[np.ndarray] = ()
+    lower: np.ndarray = np.zeros(0)
+    upper: np.ndarray = np.zeros(0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -209,6 +212,9 @@ def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np
         "splits.ends": ends_of([split.features for split in splits]),
         "splits.features": joined([split.features for split in splits], np.int32),
         "splits.t": joined([split.t for split in splits], np.float64),
+        "splits.boxes": ends_of([split.lower for split in splits]),
+        "splits.lower": joined([split.lower for split in splits], np.float64),
+        "splits.upper": joined([split.upper for split in splits], np.float64),
         "splits.clusters": np.array([len(split.clusters) for split in splits], dtype=np.int64),
         "clusters.ends": ends_of(clusters),
         "clusters.members": joined(clusters, np.int32),
@@ -221,6 +227,10 @@ def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:
     tree = ProofTree(**{name: arrays[f"tree.{name}"] for name in _COLUMNS})
     features = cut(arrays["splits.features"], arrays["splits.ends"])
     charges = cut(arrays["splits.t"], arrays["splits.ends"])
+    boxes = arrays.get("splits.boxes", np.zeros(len(features), dtype=np.int64))  # none in old files
+    nothing = np.zeros(0)
+    lower = cut(arrays.get("splits.lower", nothing), boxes)
+    upper = cut(arrays.get("splits.upper", nothing), boxes)
     members = cut(arrays["clusters.members"], arrays["clusters.ends"])
     blocks = cut(arrays["clusters.matrices"], np.cumsum([len(m) ** 2 for m in members]))
     splits, first = [], 0
@@ -228,7 +238,8 @@ def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:
         own = slice(first, first + count)
         pairs = zip(blocks[own], members[own], strict=True)
         matrices = tuple(b.reshape(len(m), len(m)) for b, m in pairs)
-        splits.append(SplitRecord(features[i], charges[i], tuple(members[own]), matrices))
+        cluster = tuple(members[own])
+        splits.append(SplitRecord(features[i], charges[i], cluster, matrices, lower[i], upper[i]))
         first += count
     return tree, tuple(splits)
 

@@ -14,8 +14,10 @@ from bestk.blocks import block_bound
 from bestk.certificate import arrays_in, cut, ends_of, joined, proof_arrays, proof_of
 from bestk.frontier import Node
 from bestk.presolve import Presolved
+from bestk.profile import Box
 from bestk.relaxation import Split, SplitAscent
 from bestk.settings import Advanced, Settings, settings_of
+from bestk.wide import Core, WideDescent
 
 if TYPE_CHECKING:
     from bestk.tree import Tree
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "bestk checkpoint", 1
 # Plain numbers of a tree and of its bounder that go into the file and come back as they were.
 _OF_TREE = ("dropped", "proven", "root_bound", "root_number", "n_nodes")
-_OF_BOUNDER = ("n_bounded", "bounding", "preparing", "next_split", "split_number")
+_OF_BOUNDER = (
+    "n_bounded", "bounding", "preparing", "next_split", "split_number", "may_narrow", "outside",
+)  # fmt: skip
 # Options that a resumed run takes over; limits start anew.
 _OPTIONS = ("gap_tol", "search", "bound", "n_threads")
 
@@ -144,6 +148,10 @@ def _arrays(tree: "Tree", question: dict[str, Any]) -> dict[str, np.ndarray]:
         splits = {"uniform": bounder.uniform, "split": bounder.split}
         splits["ascended"] = bounder.ascent.split
         arrays |= {name: split.t for name, split in splits.items()}
+        if bounder.is_narrowed:
+            arrays |= {"box.lo": bounder.form.lo, "box.hi": bounder.form.hi}
+        if isinstance(bounder.method, WideDescent) and bounder.method.core is not None:
+            arrays["core"] = bounder.method.core.features
     if tree.recorder.enabled:
         arrays |= proof_arrays(tree.recorder.tree(), tree.recorder.splits)
     return arrays
@@ -191,8 +199,12 @@ def _restore_bounder(tree: "Tree", checkpoint: Checkpoint) -> None:
     bounder, form = tree.bounder, tree.form
     uniform, split = Split(t=arrays["uniform"]), Split(t=arrays["split"])
     bounder.start(form, uniform)
-    bounder.ascent = SplitAscent(form, Split(t=arrays["ascended"]), tree.workers)
+    if "box.lo" in arrays:
+        bounder.narrow(Box(arrays["box.lo"], arrays["box.hi"]))
+    bounder.ascent = SplitAscent(bounder.form, Split(t=arrays["ascended"]), tree.workers)
     bounder.use(split)
+    if "core" in arrays and isinstance(bounder.method, WideDescent):
+        bounder.method.core = Core(form, arrays["core"])
     if header["uses_blocks"]:
         bounder.blocks = block_bound(form, uniform.smallest)
     for name, value in header["bounder"].items():

@@ -42,8 +42,10 @@ _RANK_TOLERANCE = 1e-13
 _DOUBTFUL = 1e-4
 
 
-# Nodes with more free features are not closed: their products alone would take gigabytes.
+# Nodes with more free features are closed only if one is to be chosen: others need products of all
+# of them, gigabytes of numbers. One needs those with the features inside.
 _MOST_FREE = 10_000
+_PER_LAST = 1e-7
 
 
 class LimitReached(Exception):
@@ -62,7 +64,7 @@ def closing_cost(n_free: int, n_inside: int, r: int) -> float:
     if r >= n_free or r == 0:
         return _OVERHEAD
     if n_free > _MOST_FREE:
-        return float("inf")
+        return _OVERHEAD + _PER_LAST * n_free * (n_inside + 1) if r == 1 else float("inf")
     supports = comb(n_free, r)
     if supports > 1e18:
         return float("inf")
@@ -89,6 +91,8 @@ def hits(
     instead.
     """
     if form.is_wide:
+        if r == 1 and len(free) > _MOST_FREE:
+            return _hits_of_one(form, inside, free, value)
         features = np.concatenate([inside, free])
         here, places = form.restricted(features, stored=True), np.arange(len(features))
         inside, free = places[: len(inside)], places[len(inside) :]
@@ -102,6 +106,26 @@ def hits(
     )
     found = search.hits(inside, free, r)
     return found if found is None or most else search.screened(found)
+
+
+def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
+    """`hits` for one more feature: residual variances and moments, no other products."""
+    k = len(inside) + 1
+    shift, slack = _margins(form, k)
+    try:
+        factor = np.linalg.cholesky(form.operator.block(inside) - shift * np.eye(k - 1))
+    except np.linalg.LinAlgError:
+        return None
+    rows = solve_triangular(factor, form.operator.rows(inside)[:, free], lower=True)
+    gains = solve_triangular(factor, form.c[inside], lower=True)
+    variance = 1.0 - shift - (rows**2).sum(axis=0)
+    moment = form.c[free] - gains @ rows
+    needed = 1.0 - value - float(gains @ gains) - slack
+    # A hit may be a false alarm; one too few would be a wrong proof.
+    found = free[moment**2 >= (needed - slack) * np.maximum(variance, 0.0)]
+    if len(found) > _WORTH_FITTING:
+        return None
+    return [np.append(inside, feature) for feature in found]
 
 
 class Enumeration(NamedTuple):

@@ -13,10 +13,11 @@ import numpy as np
 
 from bestk.jobs import run_jobs
 from bestk.moments import Moments
+from bestk.operators import is_wide
 from bestk.path import Path, as_sizes, path_of
 from bestk.problem import Problem
 from bestk.result import Result, Status
-from bestk.rows import centred_batches, moments_of, moments_of_batches, origin_of
+from bestk.rows import Rows, centred_batches, moments_of, moments_of_batches, origin_of
 from bestk.settings import Settings, settings_of
 from bestk.validation import as_bounds, as_penalties, is_auto, require_choice, require_count
 
@@ -147,10 +148,14 @@ class CrossValidation:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Fold:
-    """The moments that a fold trains on, and the error of a model on the rows it holds out."""
+    """The moments that a fold trains on, and the error of a model on the rows it holds out.
+
+    Moments of wide data say too little without their ``rows``.
+    """
 
     train: Callable[[], Moments]
     error: Callable[[Result], float]
+    rows: Callable[[], Rows | None] = lambda: None
 
 
 def cross_validate(
@@ -173,9 +178,10 @@ def cross_validate(
 
     def run(fold: Fold, settings: Settings) -> list[Path]:
         train = fold.train()
+        common = replace(template, moments=train, _data=fold.rows(), _digest=None)
         paths: list[Path] = []
         for alpha in penalties:
-            problem = replace(template, moments=train, alpha=alpha, _data=None, _digest=None)
+            problem = common.with_alpha(alpha)
             similar = paths[-1] if paths else None
             paths.append(path_of(problem, sizes, include, exclude, settings, similar))
             if len(paths[-1]) < len(sizes):
@@ -270,8 +276,25 @@ def folds_of_data(
     up once. Other schemes, and columns too large or small to square, sum up their training rows.
     """
 
+    def chosen(rows: Any) -> Rows:
+        return Rows(X[rows], y[rows], None if weight is None else weight[rows])
+
+    wide = is_wide(*X.shape)
+
     def fresh(rows: Any) -> Moments:
-        return moments_of(X[rows], y[rows], None if weight is None else weight[rows], fit_intercept)
+        data = chosen(rows)
+        return moments_of(data.X, data.y, data.weight, fit_intercept, partial=wide)
+
+    if wide:
+        folds = [
+            Fold(
+                train=partial(fresh, train),
+                error=partial(error, test),
+                rows=partial(chosen, train),
+            )
+            for train, test in splits
+        ]
+        return folds, fresh(slice(None))
 
     tests = np.concatenate([test for _, test in splits])
     partition = len(tests) == len(y) and len(np.unique(tests)) == len(y)

@@ -11,6 +11,7 @@ from bestk.compensated import residual_of
 from bestk.fingerprint import DataDigest, gram_digest
 from bestk.fits import bounded_least_squares, least_squares, root_of_products
 from bestk.moments import Moments
+from bestk.operators import is_wide
 from bestk.rows import (
     Rows,
     StandIn,
@@ -115,7 +116,7 @@ class Problem:
         alpha = require_number("alpha", alpha, least=0.0)
         lower, upper = as_bounds(bounds, X.shape[1])
         with blas_threads(n_threads):
-            moments = moments_of(X, y, weight, fit_intercept)
+            moments = moments_of(X, y, weight, fit_intercept, partial=is_wide(*X.shape))
         return cls(
             moments=moments,
             alpha=alpha,

@@ -50,11 +50,14 @@ class Recorder:
         t: np.ndarray,
         clusters: Sequence[np.ndarray] = (),
         matrices: Sequence[np.ndarray] = (),
+        box: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> int:
-        """Number of the new split."""
+        """Number of the new split; a box of its own is in units of the problem."""
         if self.enabled:
             members = tuple(cluster.astype(np.int32) for cluster in clusters)
-            split = SplitRecord(features.astype(np.int32), t, members, tuple(matrices))
+            split = SplitRecord(
+                features.astype(np.int32), t, members, tuple(matrices), *(box or ())
+            )
             self.splits.append(split)
             self.nbytes += features.nbytes + t.nbytes + sum(m.nbytes for m in matrices)
         return len(self.splits) - 1

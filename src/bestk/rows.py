@@ -9,7 +9,6 @@ import numpy as np
 
 from bestk.fingerprint import rows_digest
 from bestk.moments import Moments
-from bestk.operators import is_wide
 from bestk.triangles import Triangle
 from bestk.validation import as_matrix, as_vector, as_weights, names_of, require_finite
 
@@ -35,12 +34,12 @@ class Rows:
         return rows_digest(self.X, self.y, self.weight)
 
 
-def moments_of(X, y, weight, fit_intercept) -> Moments:
+def moments_of(X, y, weight, fit_intercept, *, partial: bool = False) -> Moments:
     """Moments of checked arrays in units that are safe to square, or an error that says why not.
 
-    Of wide data, no products of different columns.
+    `partial` ones leave out products of different columns.
     """
-    origin = origin_of(X, y, weight, fit_intercept, partial=is_wide(*X.shape))
+    origin = origin_of(X, y, weight, fit_intercept, partial=partial)
     moments = origin.of_rows(X, y, weight)
     if not moments.is_safe:
         require_finite("X", X)

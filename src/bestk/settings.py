@@ -53,7 +53,7 @@ class Advanced:
     batch_size: int | None = None
     beam_width: int = 20
     record: bool = True
-    record_limit: float = 64e6
+    record_limit: float = 128e6
 
     def __post_init__(self) -> None:
         require_choice("split", self.split, SPLITS)

@@ -108,7 +108,8 @@ class Tree:
         Called only between steps, when every part of the search space is in one of these.
         """
         waiting = min((node.bound for node in self.pending), default=np.inf)
-        open_bound = min(self.frontier.smallest_bound, waiting, self.dropped)
+        given_up = min(self.dropped, self.bounder.outside)
+        open_bound = min(self.frontier.smallest_bound, waiting, given_up)
         self.proven = max(self.proven, min(open_bound, self.incumbent.value))
 
     @property

@@ -6,6 +6,7 @@ common denominator, and determinants are computed by fraction-free elimination (
 """
 
 import math
+import operator
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
@@ -78,7 +79,7 @@ class ExactForm:
         self.B = G * np.outer(factors, factors)
         self.D = denominator << (2 * shift)
         self.unit = 1 / Fraction(roots[-1]) ** 2
-        scale = [Fraction(roots[-1]) / Fraction(root) for root in roots[:-1]]
+        self.scale = scale = [Fraction(roots[-1]) / Fraction(root) for root in roots[:-1]]
         self.lo = [_scaled(certificate.lower[j], s) for j, s in zip(self.live, scale, strict=True)]
         self.hi = [_scaled(certificate.upper[j], s) for j, s in zip(self.live, scale, strict=True)]
         self.n_supports = 0
@@ -215,10 +216,10 @@ def _boxed_solution(B, pattern, lo, hi) -> list[Fraction] | None:
     free = [i for i in range(k) if pattern[i] == "anywhere"]
     b = [Fraction(0) if i in free else pattern[i] for i in range(k)]
     right = [_gradient(B, b, i) for i in free]
-    solved = _solved([[Fraction(int(B[i, j])) for j in free] for i in free], right)
+    solved = _solved([[Fraction(int(B[i, j])) for j in free] for i in free], [right])
     if solved is None:
         return None
-    for i, x in zip(free, solved, strict=True):
+    for i, x in zip(free, solved[0], strict=True):
         b[i] = x
         if (lo[i] is not None and x < lo[i]) or (hi[i] is not None and x > hi[i]):
             return None
@@ -229,10 +230,10 @@ def _boxed_solution(B, pattern, lo, hi) -> list[Fraction] | None:
     return b
 
 
-def _solved(A: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | None:
-    """A^-1 right for a semidefinite A; None if it is singular."""
+def _solved(A: list[list[Fraction]], columns: list[list[Fraction]]) -> list[list[Fraction]] | None:
+    """A^-1 times each column, for a semidefinite A; None if it is singular."""
     n = len(A)
-    A = [[*row, value] for row, value in zip(A, right, strict=True)]
+    A = [[*row, *(column[i] for column in columns)] for i, row in enumerate(A)]
     for i in range(n):
         if A[i][i] == 0:
             return None
@@ -240,7 +241,11 @@ def _solved(A: list[list[Fraction]], right: list[Fraction]) -> list[Fraction] | 
             if a != i and A[a][i] != 0:
                 factor = A[a][i] / A[i][i]
                 A[a] = [x - factor * y for x, y in zip(A[a], A[i], strict=True)]
-    return [A[i][n] / A[i][i] for i in range(n)]
+    return [[A[i][n + m] / A[i][i] for i in range(n)] for m in range(len(columns))]
+
+
+def _unit_columns(size: int) -> list[list[Fraction]]:
+    return [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
 
 
 def _step(B: np.ndarray, before: int) -> np.ndarray:
@@ -336,6 +341,7 @@ class ExactSplit:
                 break
         else:
             raise ValueError("its matrix A - T is not positive semidefinite")
+        self._take_box(record, kept)
         inside = np.concatenate([np.zeros(0, dtype=np.int64), *self.clusters])
         self.single = np.setdiff1d(np.arange(len(kept)), inside).tolist()
         self.inverses = [self._inverse(cluster) for cluster in self.clusters]
@@ -352,13 +358,35 @@ class ExactSplit:
     def _inverse(self, cluster) -> list[list[Fraction]]:
         """Inverse of the cluster's block of T."""
         T = [[Fraction(int(self.T[i, j]), self.D) for j in cluster] for i in cluster]
-        unit = [[Fraction(int(i == j)) for j in range(len(T))] for i in range(len(T))]
-        columns = [_solved([row[:] for row in T], e) for e in unit]
         if not _is_semidefinite(self.T[np.ix_(cluster, cluster)]):
             raise ValueError("a block of its charges is not positive definite")
-        if None in columns:
+        columns = _solved(T, _unit_columns(len(T)))
+        if columns is None:
             raise ValueError("a block of its charges is singular")
-        return [column for column in columns if column is not None]
+        return columns
+
+    def _take_box(self, record: SplitRecord, kept: np.ndarray) -> None:
+        """The box of the split, and what models outside of it cost at least (eq. 19)."""
+        form, outside = self.form, math.inf
+        self.lo = [form.lo[j] for j in self.features]
+        self.hi = [form.hi[j] for j in self.features]
+        if len(record.lower):
+            both = [int(j) for j in self.features]
+            A = [[Fraction(int(form.B[i, j]), form.D) for j in both] for i in both]
+            c = [Fraction(int(form.B[i, -1]), form.D) for i in both]
+            solved = _solved(A, [*_unit_columns(len(both)), c])
+            if solved is None:
+                raise ValueError("its box is not proven: the matrix A is singular")
+            ridge = solved[-1]
+            least = Fraction(int(form.B[-1, -1]), form.D) - sum(map(operator.mul, c, ridge))
+            for i, (j, where) in enumerate(zip(both, kept, strict=True)):
+                for sign, own, bound in ((-1, self.lo, record.lower), (1, self.hi, record.upper)):
+                    edge = _scaled(float(bound[where]), form.scale[j])
+                    if edge is not None and (own[i] is None or sign * edge < sign * own[i]):
+                        own[i] = edge
+                        beyond = max(sign * (edge - ridge[i]), Fraction(0))
+                        outside = min(outside, least + beyond**2 / solved[i][i])
+        self.outside = outside
 
     def covers(self, state: np.ndarray) -> bool:
         return not (state[self.where < 0] != OUT).any()
@@ -389,7 +417,8 @@ class ExactSplit:
             return math.inf if total is None else base - total
 
         violated = [value(j, IN) for j in task.fixed_out] + [value(j, OUT) for j in task.fixed_in]
-        return Outcome(value(), min(violated, default=math.inf))
+        own, violation = value(), min(violated, default=math.inf)
+        return Outcome(min(own, self.outside), min(violation, self.outside))
 
     def _largest(self, u, state) -> Any:
         """The largest sum over supports of the cell (eqs. 3, 14); None if there is no support."""
@@ -408,9 +437,9 @@ class ExactSplit:
         return max(totals, default=None)
 
     def _phi(self, i: int, u: Fraction) -> Any:
-        t, j = Fraction(int(self.T[i, i]), self.D), int(self.features[i])
-        lo = self.form.lo[j]
-        sides = (_one_side(u, t, self.form.hi[j]), _one_side(-u, t, None if lo is None else -lo))
+        t = Fraction(int(self.T[i, i]), self.D)
+        lo = self.lo[i]
+        sides = (_one_side(u, t, self.hi[i]), _one_side(-u, t, None if lo is None else -lo))
         return max(0, *sides)
 
     def _options(self, cluster, inverse, u, state) -> dict[int, Any]:

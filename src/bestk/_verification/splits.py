@@ -6,7 +6,9 @@ import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from bestk._verification.choice import fill_options, totals
+from bestk._verification.cholesky import is_semidefinite
 from bestk._verification.evidence import Evidence
+from bestk._verification.profile import Box, value_outside
 from bestk._verification.rounding import UNIT, gamma, largest_gain
 from bestk.certificate import SplitRecord
 
@@ -43,7 +45,8 @@ class Outcome(NamedTuple):
 class ProvenSplit:
     """A split whose Q = A - T is proven positive semidefinite on the data at hand.
 
-    Raises ValueError if it is not.
+    Models outside of its box, if it has one of its own, are proven to be worth ``outside`` at
+    least. Raises ValueError where something cannot be proven.
     """
 
     def __init__(self, evidence: Evidence, record: SplitRecord) -> None:
@@ -65,6 +68,7 @@ class ProvenSplit:
                 T = 0.5 * (T + T.T)[np.ix_(stays, stays)]
                 self.matrices.append(np.ascontiguousarray(T, dtype=np.float64))
         self._prove()
+        self._take_box(record, kept)
         if self.clusters:
             self.choice = _Choice(self)
 
@@ -83,19 +87,21 @@ class ProvenSplit:
             Q[np.diag_indices(len(Q))] -= self.t
             for members, T in zip(self.clusters, self.matrices, strict=True):
                 Q[np.ix_(members, members)] -= T
-            if self._is_semidefinite(Q):
+            if is_semidefinite(Q, max([1, *map(len, self.clusters)])):
                 return
         raise ValueError("its matrix A - T is not positive semidefinite")
 
-    def _is_semidefinite(self, Q: np.ndarray) -> bool:
-        """Cholesky runs through after a shift that exceeds its backward error (Rump, eq. 11)."""
-        diagonal = Q.diagonal()
-        if (diagonal <= 0.0).any():
-            return False
-        size = max([1, *map(len, self.clusters)])
-        shift = gamma(len(Q) + 3) * float(diagonal.sum()) + 4 * UNIT * size  # entries of Q rounded
-        Q[np.diag_indices(len(Q))] -= shift
-        return lapack.dpotrf(Q.T, lower=1, clean=0, overwrite_a=1)[1] == 0
+    def _take_box(self, record: SplitRecord, kept: np.ndarray) -> None:
+        e = self.evidence
+        given = Box(e.lo[self.features], e.hi[self.features])
+        self.lo, self.hi, self.outside = *given, np.inf
+        if len(record.lower) == 0:
+            return
+        unit = e.to_form[self.features] * (1.0 + 8 * UNIT)
+        self.lo = np.maximum(given.lo, np.asarray(record.lower)[kept] * unit)
+        self.hi = np.minimum(given.hi, np.asarray(record.upper)[kept] * unit)
+        c = e.c[self.features]
+        self.outside = value_outside(self._A, c, e.eps, e.k, Box(self.lo, self.hi), given)
 
     @property
     def _A(self) -> np.ndarray:
@@ -127,7 +133,8 @@ class ProvenSplit:
         base = 1.0 - quadratic - lost
         states = np.array([task.state[self.features] for task in tasks])
         evaluate = self._blocks if self.clusters else self._diagonal
-        return evaluate(c - Qg, error, base, states, tasks)
+        outcomes = evaluate(c - Qg, error, base, states, tasks)
+        return [Outcome(*(min(value, self.outside) for value in found)) for found in outcomes]
 
     def _left(self, base, total) -> np.ndarray:
         """base - total, less the rounding of the sums; inf where there is no support (-inf)."""
@@ -139,7 +146,7 @@ class ProvenSplit:
         e = self.evidence
         # The unknown in the data, eps (1 + |b|_1)^2 <= 2 eps + 2 eps k |b|^2, is paid out of t.
         t = self.t - 2.02 * e.eps * e.k
-        phi = largest_gain(u, error[:, None], t, e.lo[self.features], e.hi[self.features])
+        phi = largest_gain(u, error[:, None], t, self.lo, self.hi)
         remaining = e.k - np.count_nonzero(states == IN, axis=1)
         # The largest total of the cell, and of supports that violate a fixing.
         totals, violating = np.full((2, len(tasks)), -np.inf)

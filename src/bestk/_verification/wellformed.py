@@ -69,6 +69,13 @@ def _flaws_of_split(split: SplitRecord, p: int) -> Iterator[str]:
     if np.shape(split.t) != (size,) or not np.isfinite(split.t).all() or (split.t < 0).any():
         yield "its charges are not nonnegative numbers, one per feature"
         return
+    box = (np.asarray(split.lower), np.asarray(split.upper))
+    if any(side.size and side.shape != (size,) for side in box) or box[0].size != box[1].size:
+        yield "its box does not have two sides for every feature"
+        return
+    if any(side.dtype.kind != "f" for side in box) or not ((box[0] <= 0) & (box[1] >= 0)).all():
+        yield "its box does not contain zero"
+        return
     if len(split.clusters) != len(split.matrices):
         yield "its clusters and blocks do not match"
         return
