@@ -144,3 +144,34 @@ def test_beam_search_finds_a_clear_signal():
     result = bestk.beam_search(X, y, 5)
     assert result.support.tolist() == np.flatnonzero(coef).tolist()
     assert result.n_nodes == 0
+
+
+@pytest.mark.parametrize("bounds", [None, (-0.3, 0.3)])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_a_beam_that_is_stopped_completes_one_support(bounds, steps):
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((40, 15)), rng.standard_normal(40)
+    form = standard_form(Problem.from_data(X, y, bounds=bounds))
+    include, allowed = np.array([3]), np.ones(15, dtype=bool)
+    allowed[:2] = False
+    calls = iter(range(100))
+    found = beam_supports(
+        form, include, 6, width=20, allowed=allowed, stop=lambda: next(calls) >= steps
+    )
+    assert found.shape == (1, 6)
+    assert len(set(found[0])) == 6
+    assert 3 in found[0]
+    assert not set(found[0]) & {0, 1}
+    same = improve_by_swaps(form, found[0], include, allowed, lambda: True)
+    assert same.tolist() == found[0].tolist()
+
+
+def test_with_every_feature_there_is_nothing_to_grow_or_to_swap():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((10, 400)), rng.standard_normal(10)
+    result = bestk.solve(X, y, k=500, alpha=1.0)
+    assert result.status is bestk.Status.OPTIMAL
+    assert result.n_nodes == 1
+    np.testing.assert_allclose(
+        result.coef, np.linalg.solve(X.T @ X + np.eye(400), X.T @ y), atol=1e-10
+    )

@@ -1,5 +1,7 @@
 """Upper bounds: beam search over supports, then swaps of single features."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bestk._scan import fit_rows
@@ -10,6 +12,10 @@ _DEPENDENT = 1e-10
 _SCRATCH_DOUBLES = 5e6
 
 
+def never() -> bool:
+    return False
+
+
 def beam_supports(
     form: StandardForm,
     include: np.ndarray,
@@ -17,21 +23,33 @@ def beam_supports(
     *,
     width: int = 50,
     allowed: np.ndarray | None = None,
+    stop: Callable[[], bool] = never,
 ) -> np.ndarray:
     """Up to `width` good supports of size min(k, allowed), best first; rows of form indices.
 
     Without bounds every child is ranked by the exact loss after a refit (theory eq. 9); with
-    bounds by the gain of one coordinate step, then refitted, as in the paper.
+    bounds by the gain of one coordinate step, then refitted, as in the paper. After a `stop`
+    there is one support, completed at once by what looks best.
     """
     mask = np.ones(form.p, dtype=bool) if allowed is None else allowed.copy()
     mask[include] = False
-    size = min(k, len(include) + int(mask.sum()))
+    include = np.asarray(include, dtype=np.intp)
+    if len(include) + int(mask.sum()) <= k:  # nothing to choose
+        return np.sort(np.concatenate([include, np.flatnonzero(mask)]))[None]
     width = max(1, min(width, int(_SCRATCH_DOUBLES / form.p)))
     grow = _grow_by_gradient if form.is_boxed else _grow_exactly
-    return grow(form, np.asarray(include, dtype=np.intp), size, width, mask)
+    return grow(form, include, max(k, len(include)), width, mask, stop)
 
 
-def _grow_exactly(form, include, size, width, mask):
+def _completed(support, score, mask, size):
+    """The support with the features of the largest scores."""
+    score = np.where(mask, score, -np.inf)
+    score[support] = -np.inf
+    best = np.argsort(-_steady(score), kind="stable")[: size - len(support)]
+    return np.sort(np.concatenate([support, best]))[None]
+
+
+def _grow_exactly(form, include, size, width, mask, stop):
     A, p = form.operator, form.p
     supports = np.zeros((1, 0), dtype=np.intp)
     # Orthonormal directions that span a support, as sums of its features.
@@ -40,6 +58,10 @@ def _grow_exactly(form, include, size, width, mask):
     for t in range(size):
         if t < len(include):
             parents, chosen = np.zeros(1, dtype=np.intp), include[t : t + 1]
+        elif stop():
+            best = int(_steady(gain).argmax())
+            gains = _exact_gains(variance[best], moment[best])
+            return _completed(supports[best], gains, mask, size)
         else:
             parents, chosen = _best_children(supports, gain, variance, moment, mask, width)
         # What is left of the chosen feature beside its parent's, over all features at once.
@@ -101,11 +123,13 @@ def _steady(score):
     return np.rint(score * 2.0**40)
 
 
-def _grow_by_gradient(form, include, size, width, mask):
+def _grow_by_gradient(form, include, size, width, mask, stop):
     supports = np.sort(include)[None]
     coefs, values = fit_supports(form, supports)
     while supports.shape[1] < size:
         score = _coordinate_gains(form, supports, coefs)
+        if stop():
+            return _completed(supports[0], score[0], mask, size)
         score = np.where(mask, score, -np.inf)
         np.put_along_axis(score, supports, -np.inf, axis=1)
         if supports.shape[1] < form.p:
@@ -143,15 +167,20 @@ def fit_supports(form: StandardForm, supports: np.ndarray) -> tuple[np.ndarray, 
 
 
 def improve_by_swaps(
-    form: StandardForm, support: np.ndarray, keep: np.ndarray, mask: np.ndarray
+    form: StandardForm,
+    support: np.ndarray,
+    keep: np.ndarray,
+    mask: np.ndarray,
+    stop: Callable[[], bool] = never,
 ) -> np.ndarray:
     """Exchange single features (never those in `keep`) while the loss falls."""
     support = np.sort(support)
+    leaving, entering = np.setdiff1d(support, keep), np.setdiff1d(np.flatnonzero(mask), support)
+    if len(leaving) == 0 or len(entering) == 0 or stop():
+        return support
     value = fit_supports(form, support[None])[1][0]
-    while True:
+    while not stop():
         leaving = np.setdiff1d(support, keep)
-        if len(leaving) == 0:
-            return support
         rest = np.array([support[support != j] for j in leaving])
         score = _swap_scores(form, rest)
         score[:, ~mask] = -np.inf
@@ -168,6 +197,7 @@ def improve_by_swaps(
         if not values[best] < value - 1e-12:
             return support
         support, value = candidates[best], values[best]
+    return support
 
 
 def _swap_scores(form, rest):

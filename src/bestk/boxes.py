@@ -7,6 +7,7 @@ box that nobody can vouch for is conditional: models with larger coefficients we
 
 from collections.abc import Sequence
 from dataclasses import replace
+from time import perf_counter
 
 import numpy as np
 
@@ -69,8 +70,10 @@ def _first_model(
         incumbent.offer(np.union1d(support, presolved.required))
     form, size = presolved.form, presolved.size(k)
     if form is not None and size > 0:
-        width = settings.advanced.beam_width
-        Improver(incumbent).search(form, presolved.inside, size, width)
+        limit = np.inf if settings.time_limit is None else settings.time_limit
+        deadline = perf_counter() + limit
+        improver = Improver(incumbent, lambda: perf_counter() >= deadline)
+        improver.search(form, presolved.inside, size, settings.advanced.beam_width)
     return incumbent
 
 

@@ -1,6 +1,6 @@
 """Better models on the way: beam search at the root, rounding of relaxations below it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -12,10 +12,13 @@ from bestk.scaling import StandardForm
 
 
 class Improver:
-    """Offers supports to the incumbent; exact fits decide. ``seen`` are those rounded before."""
+    """Offers supports to the incumbent; exact fits decide. ``seen`` are those rounded before.
 
-    def __init__(self, incumbent: Incumbent) -> None:
-        self.incumbent = incumbent
+    Searching ends early once `stop` says so.
+    """
+
+    def __init__(self, incumbent: Incumbent, stop: Callable[[], bool]) -> None:
+        self.incumbent, self.stop = incumbent, stop
         self.seen: set[bytes] = set()
 
     @property
@@ -24,8 +27,7 @@ class Improver:
 
     def search(self, form: StandardForm, inside: np.ndarray, k: int, width: int) -> None:
         """Beam search and swaps from a set of features."""
-        everything = np.ones(form.p, dtype=bool)
-        found = beam_supports(form, inside, k, width=width, allowed=everything)[0]
+        found = beam_supports(form, inside, k, width=width, stop=self.stop)[0]
         self._offer_swapped(form, found, inside)
 
     def round(self, form: StandardForm, inside: np.ndarray, k: int, nodes: Sequence[Node]) -> None:
@@ -54,5 +56,5 @@ class Improver:
 
     def _offer_swapped(self, form, support, inside) -> None:
         everything = np.ones(form.p, dtype=bool)
-        better = improve_by_swaps(form, support, inside, everything)
+        better = improve_by_swaps(form, support, inside, everything, self.stop)
         self.incumbent.offer(form.features[better])

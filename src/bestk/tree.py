@@ -85,10 +85,10 @@ class Tree:
         self.root_bound = 0.0
         self.blocked: StandardForm | None = None
         self.status: Status | None = None
-        self.improver = Improver(incumbent)
         self.writer = writer
         limit = settings.time_limit
         self.deadline = np.inf if limit is None else started + limit
+        self.improver = Improver(incumbent, lambda: perf_counter() >= self.deadline)
         self.is_open = False  # is the root bounded, and everything else below it?
         if saved is not None:
             restore(self, saved)
