@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -80,8 +79,7 @@ def main() -> None:
     folder = RESULTS / "quick" if arguments.quick else RESULTS
     path = folder / "dynamics.csv"
     if not arguments.report:
-        if os.getloadavg()[0] > 0.5:
-            print("the machine is busy: times will mean little, those of BLAS threads least")
+        machine.warn_if_busy()
         slow = {} if arguments.full or arguments.trials else SLOW
         effort = Effort(threads=arguments.threads)
         if arguments.quick:

@@ -29,6 +29,11 @@ def describe(threads: int) -> list[str]:
     ]
 
 
+def warn_if_busy() -> None:
+    if os.getloadavg()[0] > 0.5:
+        print("the machine is busy: times will mean little, those of BLAS threads least")
+
+
 def commit() -> str:
     def git(*args: str) -> str:
         done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True)

@@ -48,6 +48,17 @@ def main(title: str, groups: dict[str, Callable[[int, bool], Table]], doc: str |
     print(f"written to {page.relative_to(machine.ROOT)}")
 
 
+def one_of(names: Iterable[str]) -> Callable[[str], str]:
+    """The type of an argument that may be missing, for which argparse refuses choices."""
+
+    def check(name: str) -> str:
+        if name not in names:
+            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(names)}")
+        return name
+
+    return check
+
+
 def show(table: Table) -> None:
     console = Console()
     console.width = max(console.width, 130)

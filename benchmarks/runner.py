@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
+import resource
 import sys
 import time
 from collections.abc import Callable
@@ -77,12 +78,28 @@ def run(solve: Solver, *packages: str) -> None:
         "lower_bound": None if answer.lower_bound is None else float(answer.lower_bound),
         "nodes": int(answer.nodes),
         "notes": answer.notes,
+        "memory": peak_memory(),
         "versions": {
             "python": platform.python_version(),
             **{package: version(package) for package in (*packages, "numpy")},
         },
     }
     claim_file.write_text(json.dumps(claim))
+
+
+def peak_memory() -> float:
+    """MiB that this process has held at most: interpreter, packages and X included.
+
+    Linux counts the highest resident size of the parent into ru_maxrss of a process that it has
+    started, so that of the process itself is preferred.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _tiny(question: Question) -> tuple[np.ndarray, np.ndarray, Question]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
@@ -26,13 +27,20 @@ FLOOR = 1e-8
 """Gaps below this are drawn here."""
 
 
+def drawing() -> AbstractContextManager:
+    """The settings of all figures; the same rows give the same file."""
+    import matplotlib as mpl
+
+    return mpl.rc_context(
+        {"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "bestk", "lines.markersize": 5}
+    )
+
+
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     """All figures for which there are rows."""
-    import matplotlib as mpl
     from matplotlib import pyplot as plt
 
     folder.mkdir(parents=True, exist_ok=True)
-    style = {"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "bestk", "lines.markersize": 5}
     tall, square = chosen("tall", rows), chosen("square", rows)
     small = [*chosen("small", rows), *chosen("quick", rows)]
     figures = {
@@ -47,7 +55,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
         "synthetic_growth": (growth, chosen("scaling", rows)),
     }
     written = []
-    with mpl.rc_context(style):
+    with drawing():
         for name, (picture, content, *more) in figures.items():
             if content:
                 figure = picture(content, *more)
@@ -75,10 +83,10 @@ def against(points: list[tuple[Row, float, str]], axis: str):
             line = sorted((place[i], found[name]) for i, found in runs.items() if name in found)
             line = [(x, row) for x, row in line if not row.complaint]
             if line:
-                look = _look(name, colour, marker)
+                style = look(name, colour, marker)
                 x = [x for x, _ in line]
-                column[0].plot(x, [row.seconds for _, row in line], **look)
-                column[1].plot(x, [max(row.gap, FLOOR) for _, row in line], **look)
+                column[0].plot(x, [row.seconds for _, row in line], **style)
+                column[1].plot(x, [max(row.gap, FLOOR) for _, row in line], **style)
         floor = sorted((x, r.seconds) for r, x in here if r.contender == "X.T @ X alone")
         if floor:
             column[0].plot(
@@ -108,9 +116,9 @@ def race(rows: list[Row]):
         for name, (colour, marker) in STYLES.items():
             row = found.get(name)
             if row is not None and not row.complaint:
-                look = _look(name, colour, marker) | {"ls": "", "zorder": 3}
+                style = look(name, colour, marker) | {"ls": "", "zorder": 3}
                 fill = "full" if row.is_closed else "none"
-                ax.plot(row.seconds, height, fillstyle=fill, markersize=7, **look)
+                ax.plot(row.seconds, height, fillstyle=fill, markersize=7, **style)
     ax.set_yticks(range(len(runs)), [label(instance) for instance in runs])
     ax.invert_yaxis()
     ax.set_xscale("log")
@@ -146,7 +154,7 @@ def growth(rows: list[Row]):
     return figure
 
 
-def _look(name: str, colour: str, marker: str) -> dict:
+def look(name: str, colour: str, marker: str) -> dict:
     width = 2.2 if name == "bestk" else 1.2
     return {"color": colour, "marker": marker, "lw": width, "label": TITLES.get(name, name)}
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
+from .arena import Contender, Task
 from .instances import ALPHA, K
 
 RHOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 RIDGES = (0.001, 0.1, 10.0)
 FORMULATIONS = ("sos1", "bigM 50", "bigM 20", "bigM 5", "perspective", "eigen-perspective")
 HOUR = 3600.0
-BOX = 1.2
-"""l0bnb's own rule for a box, given to others that need one, too."""
 
 
 class Instance(NamedTuple):
@@ -25,27 +24,6 @@ class Instance(NamedTuple):
     rho: float
     alpha: float = ALPHA
     k: int = K
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contender:
-    """One way to run one solver file of benchmarks/solvers."""
-
-    solver: str
-    kind: Literal["certified", "heuristic", "variant", "floor"]
-    """A variant is bestk with one thing changed; a floor is work that none can do without."""
-    options: dict[str, Any] = field(default_factory=dict)
-    threads: int | None = None
-    """Where it differs from everyone else's."""
-    is_warm: bool = False
-    """Starts from the model of bestk's beam search, whose time counts."""
-    is_penalised: bool = False
-    """Wants a price per feature instead of k; it gets one at which k features are worth having."""
-    is_boxed: bool = False
-    """Told that no coefficient exceeds BOX times the largest of the beam search: its proof, if any,
-    is conditional on that."""
-    most_features: int | None = None
-    """Larger problems are not tried: a licence ends, or no answer can be expected."""
 
 
 def _mip(solver: str, title: str, limits: tuple[int, int]) -> dict[str, Contender]:
@@ -136,14 +114,6 @@ CONTENDERS: dict[str, Contender] = {
     **VARIANTS,
     **ONE_THREAD,
 }
-
-
-class Task(NamedTuple):
-    """One contender on one instance."""
-
-    instance: Instance
-    contender: str
-    limit: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -149,9 +149,7 @@ def test_beam_search_finds_a_clear_signal():
 @pytest.mark.parametrize("bounds", [None, (-0.3, 0.3)])
 @pytest.mark.parametrize("steps", [0, 1, 3])
 def test_a_beam_that_is_stopped_completes_one_support(bounds, steps):
-    rng = np.random.default_rng(5)
-    X, y = rng.standard_normal((40, 15)), rng.standard_normal(40)
-    form = standard_form(Problem.from_data(X, y, bounds=bounds))
+    form = random_form(5, p=15, bounds=bounds)
     include, allowed = np.array([3]), np.ones(15, dtype=bool)
     allowed[:2] = False
     calls = iter(range(100))

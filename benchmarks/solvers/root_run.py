@@ -1,0 +1,73 @@
+"""bestk's bound at the root alone, by one method, from the model of a warm start.
+
+Options: ``method`` is descent, admm, fast or subgradient; ``iterations`` of the latter ones;
+``closeness`` of descent, relative to what separates bound and model; ``factor`` scales what ADMM
+takes for the paper's 2 / rho. ``M`` is a box |b| <= M, ``start`` the warm start. ``notes`` tell the
+seconds of the method and of judging its dual vector, and of nothing else: data, products and the
+first compilation are not in them.
+"""
+
+import time
+
+import numpy as np
+
+from benchmarks.fitting import refit
+from benchmarks.penalty import forward_selection
+from benchmarks.runner import Answer, run
+from bestk import Problem
+from bestk.batches import Batch
+from bestk.bounds import bound_and_fix, make_method
+from bestk.presolve import Presolved
+from bestk.threads import Workers, blas_threads
+
+
+def solve(X, y, question):
+    k, options = question.k, question.options
+    support = (
+        np.flatnonzero(options["start"])
+        if "start" in options
+        else forward_selection(X, y, k, question.alpha)[0]
+    )
+    coef, objective = refit(X, y, support, question.alpha)
+    M = options.get("M")
+    bounds = None if M is None else (-M, M)
+    problem = Problem.from_data(X, y, alpha=question.alpha, bounds=bounds)
+    presolved = Presolved.of(problem)
+    with Workers(question.threads) as workers, blas_threads(question.threads):
+        bound_root(presolved, k, objective, options | {"iterations": 1}, workers)
+        start = time.perf_counter()
+        bound = bound_root(presolved, k, objective, options, workers)
+        seconds = time.perf_counter() - start
+    return Answer(
+        coef=coef,
+        objective=objective,
+        lower_bound=max(bound, 0.0),
+        nodes=1,
+        notes={"bound seconds": seconds},
+    )
+
+
+def bound_root(presolved, k, objective, options, workers):
+    """What one method proves about all models with at most k features, in units of f."""
+    form, split, yy = presolved.form, presolved.uniform, presolved.problem.yy
+    method = make_method(options["method"], form, split, workers)
+    for name in ("iterations", "closeness"):
+        if name in options and hasattr(method, name):
+            setattr(method, name, options[name])
+    if "closeness" in options:
+        method.sweeps = 100_000
+    if "factor" in options:
+        method.twice *= options["factor"]
+    batch = Batch(
+        states=np.zeros((1, form.p), dtype=np.int8),
+        duals=np.zeros((1, form.p)),
+        levels=np.zeros(1),
+        bounds=np.full(1, -np.inf),
+        work=np.zeros(1),
+    )
+    bound_and_fix(method, form, split, batch, k, objective / yy, False, workers)
+    return yy * float(batch.bounds[0])
+
+
+if __name__ == "__main__":
+    run(solve, "bestk", "scipy", "numba")
