@@ -13,7 +13,8 @@ import numpy as np
 
 import bestk
 from bestk import bounder
-from bestk.bounds import Admm, Batch
+from bestk.batches import Batch
+from bestk.bounds import Admm
 from bestk.datasets import make_synthetic
 from bestk.threads import Workers, blas_threads
 
