@@ -100,7 +100,10 @@ class _ByRows:
         if not (self.A.ridge > 0.0).all():
             return np.zeros(self.form.p)
         Z, penalty, out = self.A.Z, self.A.ridge, state == OUT
-        inner = self.inner - Z[out].T @ (Z[out] / penalty[out, None])
+        if 2 * np.count_nonzero(out) <= len(out):
+            inner = self.inner - Z[out].T @ (Z[out] / penalty[out, None])
+        else:  # little would be left of the difference
+            inner = self._inner(Z[~out], penalty[~out])
         c = np.where(out, 0.0, self.form.c)
         solution = self._solve(Z, penalty, cho_factor(inner, lower=True), c)
         solution[out] = 0.0
