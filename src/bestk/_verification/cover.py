@@ -18,7 +18,9 @@ from bestk._verification.enumeration import Cell, Unjudged
 from bestk._verification.splits import FREE, IN, OUT, Outcome, Task
 from bestk.certificate import Certificate
 
-_BUFFER = 256
+_TASKS, _CELLS = 1024, 256
+# Bytes of cells that wait for their turn, at most.
+_WAITING = 1 << 26
 _MAX_FAILURES = 20
 NOTHING = -math.inf
 
@@ -67,7 +69,9 @@ class _Walk:
         self.failures: list[str] = []
         self.splits: dict[int, Split | None] = {}
         self.waiting: dict[int, list[Task]] = defaultdict(list)
+        self.n_waiting = 0
         self.cells: dict[int, Cell] = {}
+        self.cell_bytes = 0
         self.children: dict[int, list[int]] = defaultdict(list)
         for node, parent in enumerate(self.tree.parent.tolist()):
             self.children[parent].append(node)
@@ -106,7 +110,8 @@ class _Walk:
         if self.tree.enumerated[node] and r >= 0:
             inside, free = np.flatnonzero(after == IN), np.flatnonzero(after == FREE)
             self.cells[node] = Cell(inside, free, r)
-            if len(self.cells) >= _BUFFER:
+            self.cell_bytes += free.nbytes
+            if len(self.cells) >= _CELLS or self.cell_bytes > _WAITING:
                 self._enumerate()
         return after
 
@@ -118,6 +123,7 @@ class _Walk:
             else:
                 self.tried[node] = value
         self.cells.clear()
+        self.cell_bytes = 0
 
     def _branched(self, node: int, parent_state: np.ndarray) -> np.ndarray | None:
         feature = int(self.tree.feature[node])
@@ -138,12 +144,17 @@ class _Walk:
             return state
         state = state.copy()
         for features, decided in fixed:
-            for feature in features.tolist():
-                j = int(self.back_end.position[feature])
-                if j < 0 or state[j] != FREE:
-                    self.fail(f"node {node}: feature {feature} is fixed, but not free")
-                    return None
-                state[j] = decided
+            place = self.back_end.position[features]
+            wrong = (place < 0) | (state[place] != FREE)
+            if not wrong.any():
+                _, first = np.unique(place, return_index=True)
+                wrong[:] = True  # once is enough
+                wrong[first] = False
+            if wrong.any():
+                feature = features[np.argmax(wrong)]
+                self.fail(f"node {node}: feature {feature} is fixed, but not free")
+                return None
+            state[place] = decided
         return state
 
     def _use_split(self, node: int, state: np.ndarray) -> None:
@@ -170,8 +181,12 @@ class _Walk:
             return  # `_fixed` says so
         values = value[used].astype(np.float64)
         self.waiting[split].append(Task(node, state, index[used], values, *features))
-        if len(self.waiting[split]) >= _BUFFER:
+        self.n_waiting += 1
+        if len(self.waiting[split]) >= _TASKS:
             self._evaluate(split)
+        elif self.n_waiting * len(state) > _WAITING:
+            for number in list(self.waiting):
+                self._evaluate(number)
 
     def _split(self, number: int) -> Split | None:
         if number not in self.splits:
@@ -184,6 +199,7 @@ class _Walk:
 
     def _evaluate(self, split: int) -> None:
         tasks = self.waiting.pop(split)
+        self.n_waiting -= len(tasks)
         proven = self.splits[split]
         assert proven is not None
         for task, outcome in zip(tasks, proven.evaluate(tasks), strict=True):

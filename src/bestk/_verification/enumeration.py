@@ -18,7 +18,7 @@ import numpy as np
 from bestk._verification.evidence import Evidence
 from bestk._verification.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk._verification.rows import Columns, reflected, triangle
-from bestk._verification.scan import condition, scan
+from bestk._verification.scan import condition, last_given, scan
 from bestk._verification.supports import DEPENDENT, Judge, assume, assume_dependent
 
 # Below this share of y'y products have too few digits left to tell supports apart.
@@ -27,6 +27,8 @@ _FEW_DIGITS = 1e-6
 _AFFORDABLE = 1e9
 _MAX_HITS = 400_000
 _MAX_SUPPORTS = 1e15
+# The last feature of more than so many is found without the products among them.
+_MANY = 2000
 # So many supports are worth a thread of their own.
 _THREAD = 5e6
 
@@ -108,19 +110,44 @@ class Enumeration:
         """The supports that are not proven to reach the target."""
         if r == 0 or r == len(free):
             return [np.concatenate([inside, free[:r]])]
+        if r == 1 and len(free) > _MANY:
+            return self._hits_of_one(inside, free)
+        if self._are_too_many(inside, free):
+            raise Unjudged(f"the products of its {len(free)} features are too many")
         rest = self._given(inside, free, r)
         if rest is None:
             return self._hits_from_columns(inside, free, r)
         return self._hits_of_scan(rest, inside, free, r)
 
+    def _are_too_many(self, inside, free) -> bool:
+        return len(inside) + len(free) > self.evidence.A.largest
+
+    def _hits_of_one(self, inside, free) -> list[np.ndarray]:
+        """`_hits` for one more feature, from its products with the inside ones alone."""
+        e = self.evidence
+        shift, slack = self._margins(len(inside) + 1)
+        A, B = e.A.block(inside), e.A.between(inside, free)
+        variance, d, left = last_given(A, B, e.c[inside], e.c[free], shift)
+        needed = left - self.target - slack
+        if left < (_FEW_DIGITS if self._has_columns else 0.0):
+            return self._hits_from_columns(inside, free, 1)
+        # As in `scan`.
+        promising = (variance <= 0.0) | ~(d * d <= (needed - 8.0 * UNIT) * variance)
+        if np.count_nonzero(promising) > _MAX_HITS:
+            raise Unjudged(f"more than {_MAX_HITS} of its supports come close to the claim")
+        return [np.append(inside, j) for j in free[promising]]
+
+    def _margins(self, k: int) -> tuple[float, float]:
+        """What is taken off the diagonal, and off the value, for all that is not known."""
+        eta = self.evidence.eps + gamma(4 * k + 16)
+        return 2.0 * k * eta * 1.01, 2.0 * eta * 1.01
+
     def _given(self, inside, free, r) -> _Rest | None:
         """Products given the inside features, None where they cannot be trusted."""
         e = self.evidence
-        k = len(inside) + r
-        eta = e.eps + gamma(4 * k + 16)
-        shift, slack = 2.0 * k * eta * 1.01, 2.0 * eta * 1.01
+        shift, slack = self._margins(len(inside) + r)
         order = np.concatenate([inside, free])
-        H, d, left = condition(e.A, e.c, order, len(inside), shift)
+        H, d, left = condition(e.A.block(order), e.c[order], len(inside), shift)
         few = _FEW_DIGITS if self._has_columns else 0.0
         if left < few:
             return None
@@ -189,7 +216,7 @@ class Enumeration:
         """`_hits` after projecting the inside columns out of the others."""
         if r == len(free):
             return [np.concatenate([inside, free])]
-        columns = self._columns
+        columns = None if self._are_too_many(inside, free) else self._columns
         if columns is None:
             if comb(len(free), r) <= _MAX_HITS // 100:
                 return self._all(inside, free, r)
@@ -292,7 +319,7 @@ def _solved(R, q) -> tuple[np.ndarray, float]:
 
 def _root_of_gram(evidence: Evidence) -> Columns:
     """Columns whose products are A and c, as far as products can tell."""
-    values, vectors = np.linalg.eigh(evidence.A)
+    values, vectors = np.linalg.eigh(evidence.A.block(np.arange(len(evidence.c))))
     lost = 4 * len(values) * (evidence.eps + UNIT)
     keep = values > lost
     text = f"only products are known: directions of less than {lost:.1g} variance do not count"

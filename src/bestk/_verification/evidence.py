@@ -1,18 +1,22 @@
 """The problem of a certificate as the verifier sees it: the data in standard form (eq. 1)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from bestk._verification import matrices
+from bestk._verification.matrices import Matrix, Stored
 from bestk._verification.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk._verification.rows import Rows
 from bestk._verification.sums import Sums, scaled_sums
+from bestk._verification.wide import WideColumns, wide_columns
 from bestk.certificate import Certificate
 
 _ROWS = 512
-# Rows that come in batches are kept up to this size.
+# Rows that come in batches are kept up to this size, and any number while they are wide: products
+# would take more.
 KEPT_BYTES = 256 * 2**20
 # A feature repeats another one if their directions differ by less than this.
 _COPY = 1e-13
@@ -47,13 +51,15 @@ class Model(NamedTuple):
 class Evidence:
     """min 1 - 2 c'b + b'A b over the live features, all entries known up to ``eps``.
 
+    A is stored, or known by the columns of data where these are much smaller.
+
     ``live`` are the features (numbers in the problem) that may enter a model, ``position`` finds
     them again (-1: not live), ``inside`` are the positions of those that must be used. ``k`` counts
     live features only. f = unit * f_form and b_form = to_form * b. ``rows`` is None where only
     products are known.
     """
 
-    A: np.ndarray = field(repr=False)
+    A: Matrix = field(repr=False)
     c: np.ndarray = field(repr=False)
     eps: float
     lo: np.ndarray = field(repr=False)
@@ -75,11 +81,21 @@ class Evidence:
         return bool(np.isfinite(self.lo).any() or np.isfinite(self.hi).any())
 
 
+# A of some features (ascending), given units and penalties of all.
+MakeMatrix = Callable[[np.ndarray, np.ndarray, np.ndarray], Matrix]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Products:
-    """G of [X y], its relative error, and where it comes from; in units 2^exponent."""
+    """What is known of the products of [X y], in units 2^exponent, and where it comes from.
 
-    G: np.ndarray
+    ``squares`` of all columns, y the last, and ``moments`` with y; ``matrix`` makes A of some
+    features. Entries have the relative error ``error``.
+    """
+
+    squares: np.ndarray
+    moments: np.ndarray
+    matrix: MakeMatrix
     error: np.ndarray
     tau: np.ndarray
     exponent: np.ndarray
@@ -89,16 +105,22 @@ class _Products:
     size: float  # y'y before any mean was subtracted
     model: Model | None = None
     data: tuple | None = None
-    sums: Sums | None = None
+    sums: Sums | WideColumns | None = None
 
 
 def from_rows(certificate: Certificate, X, y, weight) -> Evidence:
-    sums = scaled_sums(X, y, weight, certificate.fit_intercept)
-    if sums.extreme.any():
+    """Of rows in memory: by products of all features, or by columns where there are too many."""
+    rows = (X, y, weight)
+    known: Sums | WideColumns
+    if matrices.is_wide(*X.shape):
+        known = wide_columns(*rows, certificate.fit_intercept)
+    else:
+        known = scaled_sums(*rows, certificate.fit_intercept)
+    if known.extreme.any():
         raise Unfit("some columns are too large or too small to be squared")
     value = _Objective(certificate)
-    value.add(X, y, weight)
-    return _evidence(certificate, _of_sums(sums, value, (X, y, weight)))
+    value.add(*rows)
+    return _evidence(certificate, _products(known, value, rows))
 
 
 def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> Evidence:
@@ -117,18 +139,24 @@ def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> 
 
 
 class _Kept:
-    """Rows in double precision while KEPT_BYTES suffice for all of them, none after that."""
+    """Rows in double precision while KEPT_BYTES suffice, or they are wide; none after that."""
 
     def __init__(self, p: int) -> None:
         # [X y weight], most of it not touched: the system gives memory only to what is.
-        self.table = np.empty((KEPT_BYTES // (8 * (p + 2)), p + 2))
-        self.n_rows, self.is_weighted = 0, False
+        self.room = KEPT_BYTES // (8 * (p + 2))
+        self.table = np.empty((self.room, p + 2))
+        self.n_rows, self.is_weighted, self.is_released = 0, False, False
 
     def add(self, X, y, weight) -> bool:
         """Keep these rows, too; False where they are too many."""
         rows = slice(self.n_rows, self.n_rows + len(y))
-        if rows.stop > len(self.table):
+        is_wide = matrices.is_wide(rows.stop, self.table.shape[1] - 2)
+        if self.is_released or (rows.stop > self.room and not is_wide):
             return False
+        if rows.stop > len(self.table):
+            larger = np.empty((2 * rows.stop, self.table.shape[1]))
+            larger[: self.n_rows] = self.table[: self.n_rows]
+            self.table = larger
         self.table[rows, :-2], self.table[rows, -2] = X, y
         self.table[rows, -1] = 1.0 if weight is None else weight
         self.n_rows, self.is_weighted = rows.stop, self.is_weighted or weight is not None
@@ -138,6 +166,7 @@ class _Kept:
         """(X, y, weight); nothing is kept from now on."""
         table = self.table[: self.n_rows]
         self.table, self.n_rows = np.empty((0, table.shape[1])), 0
+        self.is_released = True
         return table[:, :-2], table[:, -2], table[:, -1] if self.is_weighted else None
 
 
@@ -163,7 +192,7 @@ class _Stream:
             raise Unfit("there are no rows")
         if self.sums.extreme.any():
             raise Unfit("some columns are too large or too small for sums; verify all rows at once")
-        return _evidence(self.certificate, _of_sums(self.sums, self.value, None))
+        return _evidence(self.certificate, _products(self.sums, self.value, None))
 
 
 def full_gram(G, c, yy: float) -> np.ndarray:
@@ -182,9 +211,10 @@ def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence:
     extreme = (diagonal > 0.0) & ~((diagonal > 1e-200) & (diagonal < 1e200))
     exponent[extreme] = np.frexp(diagonal[extreme])[1] // 2
     full = np.ldexp(np.ldexp(full, -exponent[:, None]), -exponent)
-    nothing = np.zeros(len(full))
+    nothing = np.zeros(len(full))  # given products are taken as they are
     products = _Products(
-        G=full, error=nothing + 2 * UNIT, tau=nothing, exponent=exponent, dead=diagonal == 0.0,
+        squares=full.diagonal(), moments=full[:-1, -1], matrix=_unit_gram(full),
+        error=nothing + 2 * UNIT, tau=nothing, exponent=exponent, dead=diagonal == 0.0,
         doubtful=np.zeros(len(full), dtype=bool), objective=float(max(value, 0.0)),
         size=float(full[-1, -1]),
     )  # fmt: skip
@@ -255,29 +285,39 @@ class _Objective:
         )  # fmt: skip
 
 
-def _of_sums(sums: Sums, objective: _Objective, data) -> _Products:
-    dead = sums.is_constant
-    G, error, tau = sums.finished()
-    doubtful = np.zeros(len(G), dtype=bool)
-    if sums.centre:
-        noise = _CONSTANT * UNIT * np.abs(np.ldexp(sums.origin, -sums.exponent))
-        doubtful = G.diagonal() <= sums.weight * noise**2
+def _products(known: Sums | WideColumns, objective: _Objective, data) -> _Products:
+    if isinstance(known, Sums):
+        G, error, tau = known.finished()
+        squares, moments, matrix = G.diagonal().copy(), G[:-1, -1], _unit_gram(G)
+    else:
+        squares, moments, matrix = known.squares, known.moments, known.matrix
+        error, tau = known.error, known.tau
+    dead = known.is_constant
     return _Products(
-        G=G, error=error, tau=tau, exponent=sums.exponent, dead=dead,
-        doubtful=doubtful & ~dead, objective=objective.total(), size=objective.sizes[-1] ** 2,
-        model=objective.model(), data=data, sums=sums,
+        squares=squares, moments=moments, matrix=matrix, error=error, tau=tau,
+        exponent=known.exponent, dead=dead, doubtful=_doubtful(known, squares) & ~dead,
+        objective=objective.total(), size=objective.sizes[-1] ** 2,
+        model=objective.model(), data=data, sums=known,
     )  # fmt: skip
+
+
+def _doubtful(known: Sums | WideColumns, squares: np.ndarray) -> np.ndarray:
+    """Columns that vary by no more than roundings of their mean."""
+    if not known.centre:
+        return np.zeros(len(squares), dtype=bool)
+    noise = _CONSTANT * UNIT * np.abs(np.ldexp(known.origin, -known.exponent))
+    return squares <= known.weight * noise**2
 
 
 def _evidence(certificate: Certificate, given: _Products) -> Evidence:
     p = len(certificate.coef)
-    yy = float(given.G[p, p])
+    yy = float(given.squares[p])
     assumptions: list[str] = []
     if given.dead[p] or given.doubtful[p] or yy <= 0.0:
         raise NoVariation(given.objective, given.size)
     with np.errstate(over="ignore", invalid="ignore"):
         alpha = np.ldexp(certificate.alpha, -2 * given.exponent[:p])
-        squares = given.G.diagonal()[:p] + alpha
+        squares = given.squares[:p] + alpha
     useful = _useful(certificate, given, squares, assumptions)
     scale, y_scale = np.sqrt(np.where(useful, squares, 1.0)), float(np.sqrt(yy))
     # Unit, penalty and quotient: six roundings of numbers up to one.
@@ -285,7 +325,7 @@ def _evidence(certificate: Certificate, given: _Products) -> Evidence:
     if not eps < 1e-3:
         raise Unfit("the products of the data have lost their digits: means beside the variation")
     features = np.flatnonzero(useful)
-    A = _unit_gram(given.G, scale, features)
+    A = given.matrix(features, scale, alpha)
     rows = None
     if given.data is not None and given.sums is not None:
         tau = float(given.tau[:p][useful].max(initial=given.tau[p]))
@@ -293,7 +333,7 @@ def _evidence(certificate: Certificate, given: _Products) -> Evidence:
         rows = Rows(X, y, weight, given.sums, scale, alpha, y_scale, tau)
     kept = ~_copies(certificate, features, A, rows, eps, assumptions)[features]
     if not kept.all():
-        features, A = features[kept], np.ascontiguousarray(A[np.ix_(kept, kept)])
+        features, A = features[kept], A.restricted(np.flatnonzero(kept))
     return _over(certificate, given, features, A, eps, scale, rows, assumptions)
 
 
@@ -310,7 +350,7 @@ def _useful(certificate, given: _Products, squares, assumptions) -> np.ndarray:
 
 def _over(certificate, given: _Products, features, A, eps, scale, rows, assumptions) -> Evidence:
     """The evidence over the features that are left."""
-    p, y_scale = len(certificate.coef), float(np.sqrt(given.G[-1, -1]))
+    p, y_scale = len(certificate.coef), float(np.sqrt(given.squares[-1]))
     position = np.full(p, -1)
     position[features] = np.arange(len(features))
     include = position[certificate.include]
@@ -321,7 +361,7 @@ def _over(certificate, given: _Products, features, A, eps, scale, rows, assumpti
         hi = certificate.upper[features] * to_form[features] * outward
     return Evidence(
         A=A,
-        c=given.G[features, p] / scale[features] / y_scale,
+        c=given.moments[features] / scale[features] / y_scale,
         eps=eps, lo=lo, hi=hi, live=features, position=position,
         inside=include[include >= 0],
         k=min(certificate.k - int((include < 0).sum()), len(features)),
@@ -332,14 +372,17 @@ def _over(certificate, given: _Products, features, A, eps, scale, rows, assumpti
     )  # fmt: skip
 
 
-def _unit_gram(G, scale, features) -> np.ndarray:
-    inverse = 1.0 / scale[features]
-    A = np.ascontiguousarray(G[np.ix_(features, features)])
-    for start in range(0, len(A), 256):  # blocks: no second p x p matrix
-        rows = slice(start, start + 256)
-        A[rows] *= inverse[rows, None] * inverse
-    A[np.diag_indices(len(A))] = 1.0
-    return A
+def _unit_gram(G: np.ndarray) -> MakeMatrix:
+    def matrix(features, scale, alpha) -> Matrix:
+        inverse = 1.0 / scale[features]
+        A = np.ascontiguousarray(G[np.ix_(features, features)])
+        for start in range(0, len(A), 256):  # blocks: no second p x p matrix
+            rows = slice(start, start + 256)
+            A[rows] *= inverse[rows, None] * inverse
+        A[np.diag_indices(len(A))] = 1.0
+        return Stored(A)
+
+    return matrix
 
 
 def _taken_for_constants(certificate, doubtful, useful, assumptions) -> np.ndarray:
@@ -373,7 +416,8 @@ def _copies(certificate, features, A, rows, eps, assumptions) -> np.ndarray:
             raise Unfit(f"{where}: the other one may not be used")
         _require_kept(original, j)
         if rows is None:
-            if 1.0 - abs(A[position[j], position[other]]) > 8.0 * (eps + UNIT):
+            both = np.array([position[j], position[other]])
+            if 1.0 - abs(A.block(both)[0, 1]) > 8.0 * (eps + UNIT):
                 raise Unfit(f"{where}: their products say otherwise")
             assumptions.append(f"{where}: as far as products can tell")
         elif not _is_exact_copy(rows, j, other):

@@ -1,6 +1,9 @@
 """Constants and small tools of the rounding analysis."""
 
+import math
+
 import numpy as np
+from numba import njit
 
 UNIT = 2.0**-53  # unit roundoff of double precision
 LONG = np.longdouble
@@ -31,3 +34,25 @@ def _one_side(a, t, reach):
     edge = np.where(reach == 0.0, 0.0, np.where(np.isnan(edge), np.inf, edge))
     beyond = (t <= 0.0) | (a > t * reach)
     return np.where(beyond, edge, inner)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def fill_gains(u, error, t, lo, hi, wanted, gains):
+    """gains_ij = `largest_gain` of (u_ij, error_i, t_j, lo_j, hi_j) where it is wanted."""
+    for i in range(u.shape[0]):
+        for j in range(u.shape[1]):
+            if wanted[i, j]:
+                up = _gain_of_side(u[i, j] + error[i], t[j], hi[j])
+                down = _gain_of_side(error[i] - u[i, j], t[j], -lo[j])
+                gains[i, j] = max(up, down, 0.0) * (1.0 + 16 * UNIT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gain_of_side(a, t, reach):
+    """`_one_side` of single numbers."""
+    if reach == 0.0:
+        return 0.0
+    if t > 0.0 and a <= t * reach:
+        return a * a / t if a > 0.0 else 0.0
+    edge = reach * (2.0 * a if t == 0.0 else 2.0 * a - t * reach)
+    return np.inf if math.isnan(edge) else edge

@@ -156,17 +156,14 @@ def eliminate(H, d, t, H_out, d_out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def condition(A, c, order, n_inside, shift):
-    """(H, d, left) of the features order[n_inside:] given those before, on A - shift I.
+def condition(A, c, n_inside, shift):
+    """(H, d, left) of the features after n_inside given those before, on A - shift I.
 
     Upper triangle of H; left = 1 - gain of the features before, -1 where these are too dependent.
+    A and c are overwritten.
     """
-    m = len(order)
-    H, d, left = np.empty((m, m)), c[order], 1.0
-    for a in range(m):
-        row = A[order[a]]
-        for b in range(a, m):
-            H[a, b] = row[order[b]]
+    H, d, left = A, c, 1.0
+    for a in range(len(d)):
         H[a, a] -= shift
     for t in range(n_inside):
         if H[t, t] <= 0.0:
@@ -174,6 +171,27 @@ def condition(A, c, order, n_inside, shift):
         left -= d[t] * d[t] / H[t, t]
         eliminate(H, d, t, H, d)
     return np.ascontiguousarray(H[n_inside:, n_inside:]), d[n_inside:].copy(), left
+
+
+def last_given(A, B, c, d, shift):
+    """(variance, d, left) of single features given others: the diagonal of H in `condition`.
+
+    A and c are those of the others, B what is between them and the features (columns), d is of
+    these. The same operations, without what is between the features themselves.
+    """
+    A, B, c, d = A - shift * np.eye(len(c)), B.copy(), c.copy(), d.copy()
+    variance, left = np.full(len(d), 1.0 - shift), 1.0
+    for t in range(len(c)):
+        if A[t, t] <= 0.0:
+            return variance, d, -1.0
+        left -= c[t] * c[t] / A[t, t]
+        factor, others = B[t] / A[t, t], A[t, t + 1 :] / A[t, t]
+        variance -= factor * B[t]
+        d -= factor * c[t]
+        B[t + 1 :] -= others[:, None] * B[t]
+        A[t + 1 :, t + 1 :] -= others[:, None] * A[t, t + 1 :]
+        c[t + 1 :] -= others * c[t]
+    return variance, d, left
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -8,8 +8,9 @@ from scipy.linalg import lapack, solve_triangular
 from bestk._verification.choice import fill_options, totals
 from bestk._verification.cholesky import is_semidefinite
 from bestk._verification.evidence import Evidence
+from bestk._verification.matrices import Product
 from bestk._verification.profile import Box, value_outside
-from bestk._verification.rounding import UNIT, gamma, largest_gain
+from bestk._verification.rounding import UNIT, fill_gains, gamma
 from bestk.certificate import SplitRecord
 
 FREE, IN, OUT = 0, 1, 2
@@ -17,6 +18,10 @@ EMPTY = np.zeros(0, dtype=np.int64)
 # The products of the search had other last digits: charges may be lowered to fit these, by so many
 # times what rounding can do to a Cholesky factorisation.
 _LOWER = (0, 1, 4, 16, 64, 256, 1024)
+# Charges above the penalty by less than this are lowered to it.
+_SAME = 1.0 + 1e-9
+# Gains of nodes that are in memory at a time, and features that are worked on.
+_GAINS, _PART = 1 << 23, 2048
 
 
 def lowered(size: int) -> list[float]:
@@ -78,12 +83,18 @@ class ProvenSplit:
     def _prove(self) -> None:
         if len(self.features) == 0:
             return
-        t, matrices = self.t, self.matrices
+        t, matrices, A = self.t, self.matrices, self.evidence.A
+        penalty = A.penalty(self.features)
+        if penalty is not None and not self.clusters and (t <= penalty * _SAME).all():
+            self.t = np.minimum(t, penalty)  # what is left are squares
+            return
+        if len(t) > A.largest:
+            raise ValueError(f"its charges exceed the penalty, and {len(t)} features are too many")
         for lower in lowered(len(t)):
             self.t = t - lower
             self.t[np.concatenate([EMPTY, *self.clusters])] = 0.0
             self.matrices = [T - lower * np.eye(len(T)) for T in matrices]
-            Q = self._A.copy()
+            Q = A.block(self.features)
             Q[np.diag_indices(len(Q))] -= self.t
             for members, T in zip(self.clusters, self.matrices, strict=True):
                 Q[np.ix_(members, members)] -= T
@@ -100,41 +111,66 @@ class ProvenSplit:
         unit = e.to_form[self.features] * (1.0 + 8 * UNIT)
         self.lo = np.maximum(given.lo, np.asarray(record.lower)[kept] * unit)
         self.hi = np.minimum(given.hi, np.asarray(record.upper)[kept] * unit)
-        c = e.c[self.features]
-        self.outside = value_outside(self._A, c, e.eps, e.k, Box(self.lo, self.hi), given)
-
-    @property
-    def _A(self) -> np.ndarray:
-        if len(self.features) == len(self.evidence.c):
-            same = np.array_equal(self.features, np.arange(len(self.features)))
-            return (
-                self.evidence.A if same else self.evidence.A[np.ix_(self.features, self.features)]
-            )
-        return self.evidence.A[np.ix_(self.features, self.features)]
+        if len(self.features) > e.A.largest:
+            raise ValueError(f"its box is not proven: {len(self.features)} features are too many")
+        A, c = e.A.block(self.features), e.c[self.features]
+        self.outside = value_outside(A, c, e.eps, e.k, Box(self.lo, self.hi), given)
 
     def evaluate(self, tasks: list[Task]) -> list[Outcome]:
-        """The bounds of many nodes, with one matrix product for all of them."""
-        c, A = self.evidence.c[self.features], self._A
-        G = np.zeros((len(tasks), len(self.features)))
-        for row, task in zip(G, tasks, strict=True):
-            place = self.where[task.places]
-            np.add.at(row, place[place >= 0], task.dual[place >= 0])
-        Qg = G @ A - G * self.t
-        for members, T in zip(self.clusters, self.matrices, strict=True):
-            Qg[:, members] -= G[:, members] @ T
+        """The bounds of many nodes, with a few matrix products for all of them."""
+        step = max(1, _GAINS // (len(self.features) + 1))
+        if len(tasks) <= step:
+            return self._evaluate(tasks)
+        # Nodes with few features left go together: what is out at all of them costs nothing.
+        left = [int(np.count_nonzero(task.state != OUT)) for task in tasks]
+        order = np.argsort(left, kind="stable").tolist()
+        found: dict[int, Outcome] = {}
+        for start in range(0, len(tasks), step):
+            chosen = order[start : start + step]
+            found.update(zip(chosen, self._evaluate([tasks[i] for i in chosen]), strict=True))
+        return [found[i] for i in range(len(tasks))]
+
+    def _evaluate(self, tasks: list[Task]) -> list[Outcome]:
+        used, G = self._duals(tasks)
+        slopes = self._product(used, G)
         # |A|, |c|, |T| <= 1 (or Q is not semidefinite), and products with zeros are exact: with m
-        # nonzeros in g a product has fewer than m + 6 roundings.
+        # nonzeros in g a product has fewer than m + 6 roundings, and those of the entries of A.
         m, size = np.count_nonzero(G, axis=1), np.abs(G).sum(axis=1)
-        if self.clusters:
-            m = m + max(map(len, self.clusters))
+        m = m + max([self.evidence.A.n_terms, *map(len, self.clusters)])
         error = 1.01 * (m + 6) * UNIT * (1.0 + 2.0 * size)
-        quadratic = np.einsum("ij,ij->i", G, Qg)
+        quadratic = np.einsum("ij,ij->i", G, slopes(used))
         lost = size * (error + 1.01 * (m + 6) * UNIT * (1.0 + 4.0 * size)) + 2.0 * self.evidence.eps
         base = 1.0 - quadratic - lost
         states = np.array([task.state[self.features] for task in tasks])
         evaluate = self._blocks if self.clusters else self._diagonal
-        outcomes = evaluate(c - Qg, error, base, states, tasks)
+        outcomes = evaluate(slopes, error, base, states, tasks)
         return [Outcome(*(min(value, self.outside) for value in found)) for found in outcomes]
+
+    def _duals(self, tasks: list[Task]) -> tuple[np.ndarray, np.ndarray]:
+        """(features with an entry in some dual vector, the entries, one row for each task)"""
+        places = [self.where[task.places] for task in tasks]
+        used = np.unique(np.concatenate(places))
+        used = used[used >= 0]
+        G = np.zeros((len(tasks), len(used)))
+        for row, place, task in zip(G, places, tasks, strict=True):
+            known = place >= 0
+            np.add.at(row, np.searchsorted(used, place[known]), task.dual[known])
+        return used, G
+
+    def _product(self, used: np.ndarray, G: np.ndarray) -> Product:
+        """Q g for dual vectors with entries G at `used`, at any features of the split."""
+        at = self.evidence.A.product(self.features[used], G, self.t[used])
+        blocks = np.zeros((len(G), len(self.features) if self.clusters else 0))
+        for members, T in zip(self.clusters, self.matrices, strict=True):
+            g = np.zeros((len(G), len(self.features)))
+            g[:, used] = G
+            blocks[:, members] = g[:, members] @ T
+
+        def slopes(where: np.ndarray) -> np.ndarray:
+            found = at(self.features[where])
+            return found - blocks[:, where] if self.clusters else found
+
+        return slopes
 
     def _left(self, base, total) -> np.ndarray:
         """base - total, less the rounding of the sums; inf where there is no support (-inf)."""
@@ -142,11 +178,22 @@ class ProvenSplit:
             value = base - total - gamma(self.evidence.k + 12) * (4.0 + np.abs(base) + total)
         return np.where(total == -np.inf, np.inf, np.where(np.isfinite(value), value, -np.inf))
 
-    def _diagonal(self, u, error, base, states, tasks) -> list[Outcome]:
-        e = self.evidence
+    def _gains(self, slopes: Product, error, states) -> np.ndarray:
+        """phi of each node and feature that is not out there, a few features at a time."""
+        e, phi = self.evidence, np.zeros(states.shape)
         # The unknown in the data, eps (1 + |b|_1)^2 <= 2 eps + 2 eps k |b|^2, is paid out of t.
         t = self.t - 2.02 * e.eps * e.k
-        phi = largest_gain(u, error[:, None], t, self.lo, self.hi)
+        wanted = np.flatnonzero((states != OUT).any(axis=0))
+        for start in range(0, len(wanted), _PART):
+            part = wanted[start : start + _PART]
+            j, gains = self.features[part], np.zeros((len(states), len(part)))
+            u, lo, hi = e.c[j] - slopes(part), self.lo[part], self.hi[part]
+            fill_gains(u, error, t[part], lo, hi, states[:, part] != OUT, gains)
+            phi[:, part] = gains
+        return phi
+
+    def _diagonal(self, slopes, error, base, states, tasks) -> list[Outcome]:
+        e, phi = self.evidence, self._gains(slopes, error, states)
         remaining = e.k - np.count_nonzero(states == IN, axis=1)
         # The largest total of the cell, and of supports that violate a fixing.
         totals, violating = np.full((2, len(tasks)), -np.inf)
@@ -169,9 +216,10 @@ class ProvenSplit:
         values = self._left(base, np.array([totals, violating]))
         return [Outcome(*outcome) for outcome in values.T.tolist()]
 
-    def _blocks(self, u, error, base, states, tasks) -> list[Outcome]:
+    def _blocks(self, slopes, error, base, states, tasks) -> list[Outcome]:
         e, choice = self.evidence, self.choice
-        gains = choice.gains(u)
+        every = np.arange(len(self.features))
+        gains = choice.gains(e.c[self.features] - slopes(every))
         outcomes = []
         for i, task in enumerate(tasks):
             fixed = np.concatenate([self.where[task.fixed_out], self.where[task.fixed_in]])

@@ -61,7 +61,7 @@ class Judge:
     def _by_products(self, supports: np.ndarray) -> np.ndarray:
         """f of the stationary point from A and c, minus what is unknown about both."""
         e = self.evidence
-        A, c = e.A[supports[:, :, None], supports[:, None, :]], e.c[supports]
+        A, c = e.A.blocks(supports), e.c[supports]
         least = least_eigenvalues(A) - e.eps * supports.shape[1]
         values = np.zeros(len(supports))
         fine = least > 0.0
@@ -74,7 +74,7 @@ class Judge:
     def _boxed_by_products(self, support: np.ndarray) -> float:
         """The same around a fit within the bounds."""
         e = self.evidence
-        A, c = e.A[np.ix_(support, support)], e.c[support]
+        A, c = e.A.block(support), e.c[support]
         least = float(least_eigenvalues(A[None])[0]) - e.eps * len(support)
         try:
             root = np.linalg.cholesky(A + 1e-12 * np.eye(len(A)))
@@ -101,7 +101,7 @@ class Judge:
         if e.model is None or not np.array_equal(np.sort(e.live[support]), e.model.features):
             return 0.0
         place = e.position[e.model.features]
-        A = e.A[np.ix_(place, place)]
+        A = e.A.block(place)
         least = float(least_eigenvalues(A[None])[0]) - e.eps * len(place)
         # Units, and the coefficients in them, are rounded a few times.
         unit = e.to_form[place] * e.unit
@@ -115,7 +115,7 @@ class Judge:
         """The support without features that depend on others as far as products can tell."""
         e = self.evidence
         lost = 4 * len(e.c) * (e.eps + UNIT)
-        A, kept = e.A[np.ix_(support, support)].copy(), np.ones(len(support), dtype=bool)
+        A, kept = e.A.block(support), np.ones(len(support), dtype=bool)
         for i in range(len(support)):
             if A[i, i] <= lost:
                 kept[i] = False
