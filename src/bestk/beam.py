@@ -34,11 +34,10 @@ def beam_supports(
     mask = np.ones(form.p, dtype=bool) if allowed is None else allowed.copy()
     mask[include] = False
     include = np.asarray(include, dtype=np.intp)
-    if len(include) + int(mask.sum()) <= k:  # nothing to choose
-        return np.sort(np.concatenate([include, np.flatnonzero(mask)]))[None]
+    size = min(k, len(include) + int(mask.sum()))
     width = max(1, min(width, int(_SCRATCH_DOUBLES / form.p)))
     grow = _grow_by_gradient if form.is_boxed else _grow_exactly
-    return grow(form, include, max(k, len(include)), width, mask, stop)
+    return grow(form, include, size, width, mask, stop)
 
 
 def _completed(support, score, mask, size):
@@ -175,12 +174,11 @@ def improve_by_swaps(
 ) -> np.ndarray:
     """Exchange single features (never those in `keep`) while the loss falls."""
     support = np.sort(support)
-    leaving, entering = np.setdiff1d(support, keep), np.setdiff1d(np.flatnonzero(mask), support)
-    if len(leaving) == 0 or len(entering) == 0 or stop():
-        return support
     value = fit_supports(form, support[None])[1][0]
     while not stop():
         leaving = np.setdiff1d(support, keep)
+        if len(leaving) == 0:
+            return support
         rest = np.array([support[support != j] for j in leaving])
         score = _swap_scores(form, rest)
         score[:, ~mask] = -np.inf

@@ -71,8 +71,7 @@ def _first_model(
     form, size = presolved.form, presolved.size(k)
     if form is not None and size > 0:
         limit = np.inf if settings.time_limit is None else settings.time_limit
-        deadline = perf_counter() + limit
-        improver = Improver(incumbent, lambda: perf_counter() >= deadline)
+        improver = Improver(incumbent, deadline=perf_counter() + limit)
         improver.search(form, presolved.inside, size, settings.advanced.beam_width)
     return incumbent
 

@@ -1,6 +1,7 @@
 """Better models on the way: beam search at the root, rounding of relaxations below it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from time import perf_counter
 
 import numpy as np
 
@@ -10,16 +11,23 @@ from bestk.frontier import Node
 from bestk.incumbent import Incumbent
 from bestk.scaling import StandardForm
 
+# Seconds that a first model may take whatever the limit: nearly always it takes much less.
+_FIRST_MODEL = 1.0
+
 
 class Improver:
     """Offers supports to the incumbent; exact fits decide. ``seen`` are those rounded before.
 
-    Searching ends early once `stop` says so.
+    Searching ends early at the `deadline`, but has a second for a first model.
     """
 
-    def __init__(self, incumbent: Incumbent, stop: Callable[[], bool]) -> None:
-        self.incumbent, self.stop = incumbent, stop
+    def __init__(self, incumbent: Incumbent, *, deadline: float) -> None:
+        self.incumbent = incumbent
+        self.deadline = max(deadline, perf_counter() + _FIRST_MODEL)
         self.seen: set[bytes] = set()
+
+    def stop(self) -> bool:
+        return perf_counter() >= self.deadline
 
     @property
     def nbytes(self) -> int:
@@ -27,8 +35,11 @@ class Improver:
 
     def search(self, form: StandardForm, inside: np.ndarray, k: int, width: int) -> None:
         """Beam search and swaps from a set of features."""
-        found = beam_supports(form, inside, k, width=width, stop=self.stop)[0]
-        self._offer_swapped(form, found, inside)
+        if form.p <= k:
+            self.incumbent.offer(form.features)  # nothing to choose
+        else:
+            found = beam_supports(form, inside, k, width=width, stop=self.stop)[0]
+            self._offer_swapped(form, found, inside)
 
     def round(self, form: StandardForm, inside: np.ndarray, k: int, nodes: Sequence[Node]) -> None:
         """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""

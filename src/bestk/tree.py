@@ -88,7 +88,7 @@ class Tree:
         self.writer = writer
         limit = settings.time_limit
         self.deadline = np.inf if limit is None else started + limit
-        self.improver = Improver(incumbent, lambda: perf_counter() >= self.deadline)
+        self.improver = Improver(incumbent, deadline=self.deadline)
         self.is_open = False  # is the root bounded, and everything else below it?
         if saved is not None:
             restore(self, saved)
