@@ -323,17 +323,23 @@ def wide_proof():
     return data.X, data.y, bestk.solve(data.X, data.y, **options).certificate
 
 
-def test_no_square_matrix_is_formed(wide_proof):
+def test_no_square_matrix_is_formed(wide_proof, monkeypatch):
     X, y, certificate = wide_proof
+    monkeypatch.setattr(wide, "_BLOCK", 1 << 14)
+    monkeypatch.setattr(splits, "_GAINS", 1 << 16)
     tracemalloc.start()
+    evidence = from_rows(certificate, X, y, None)
+    _, peak = tracemalloc.get_traced_memory()
+    assert isinstance(evidence.A, ByColumns)
+    assert peak < 1.6 * X.nbytes  # the columns, and vectors of features
+    del evidence
+    tracemalloc.reset_peak()
     found = certificate.verify(X, y, n_threads=1)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert found, str(found)
-    n, p = X.shape
-    enumerated = 3 * 8 * 2000**2  # products of the features of one cell
-    assert peak < 3 * 8 * n * p + enumerated < 0.05 * 8 * p**2
     assert found.gap <= 1.001e-4
+    assert peak < 3 * X.nbytes < 0.01 * 8 * X.shape[1] ** 2
 
 
 def test_tampered_proofs_of_wide_data_are_refused(wide_proof):

@@ -211,7 +211,7 @@ def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence:
     extreme = (diagonal > 0.0) & ~((diagonal > 1e-200) & (diagonal < 1e200))
     exponent[extreme] = np.frexp(diagonal[extreme])[1] // 2
     full = np.ldexp(np.ldexp(full, -exponent[:, None]), -exponent)
-    nothing = np.zeros(len(full))  # given products are taken as they are
+    nothing = np.zeros(len(full))
     products = _Products(
         squares=full.diagonal(), moments=full[:-1, -1], matrix=_unit_gram(full),
         error=nothing + 2 * UNIT, tau=nothing, exponent=exponent, dead=diagonal == 0.0,

@@ -14,6 +14,7 @@ from bestk._verification.rows import short_sums, sum_length
 
 # Entries that are worked on at a time.
 _BLOCK = 1 << 20
+_NOTHING = np.zeros((0, 0))
 _SAFE = (1e-200, 1e200)
 # Sums of weights outside of this have no digits to spare.
 _SAFE_WEIGHT = (1e-300, 1e300)
@@ -60,22 +61,22 @@ class WideColumns:
             chosen = features[start : start + step]
             # Columns move to the front only, into places that were read before.
             table[start : start + len(chosen)] = table[chosen] / scale[chosen, None]
-        ridge = alpha[features] / scale[features] ** 2
+        ridge = alpha[features] / scale[features] / scale[features]
         return ByColumns(table[: len(features)], ridge)
 
 
 def wide_columns(X, y, weight, centre: bool) -> WideColumns:
     n, p = X.shape
     prepare = _Preparation(n, weight, centre)
-    target = prepare(np.array(y[None], dtype=np.float64))
     table, moments, parts = np.empty((p, n)), np.empty(p), []
     step = max(1, _BLOCK // (n + 1))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        target = prepare(np.array(y[None], dtype=np.float64))
         for start in range(0, p, step):
             part = prepare(np.array(X[:, start : start + step].T, dtype=np.float64, order="C"))
             table[start : start + step] = part.W
             moments[start : start + step] = part.W @ target.W[0]
-            parts.append(part._replace(W=part.W[:0]))
+            parts.append(part._replace(W=_NOTHING))  # a second copy of the data else
     known = {
         name: np.concatenate([getattr(part, name) for part in (*parts, target)])
         for name in _Part._fields[1:]
