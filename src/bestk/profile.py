@@ -43,6 +43,8 @@ def profile_box(form: StandardForm, smallest: float, k: int, cutoff: float) -> B
     if inverse is None:
         return None
     ridge, width = inverse @ form.c, inverse.diagonal()
+    for _ in range(2):  # an inverse alone leaves more than rounding
+        ridge = ridge + inverse @ (form.c - A @ ridge)
     # For any g, f(b) >= 1 - g'Ag - 2 (c - Ag)'b. With g = ridge + mu w_j, w_j a row of the inverse,
     # c - Ag = -mu e_j up to rounding, which |b| multiplies: no longer than this, as f(b) < 1.
     rounding = (2 * p + 16) * UNIT_ROUNDOFF
