@@ -374,6 +374,7 @@ def test_charges_a_little_above_the_penalty_are_lowered(wide_proof):
 
 def test_wide_batches_are_kept_however_many(wide_proof, monkeypatch):
     monkeypatch.setattr(evidence_module, "KEPT_BYTES", 8 * 2500 * 10)
+    monkeypatch.setattr(matrices, "WIDE_FROM", 2.0)
     kept, rows = evidence_module._Kept(2498), np.random.default_rng(0).random((1300, 2498))
     for start in range(0, 1200, 240):
         part = rows[start : start + 240]

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 # By rows only from so many features on, and if they are so many times the rows of data.
-FEWEST_WIDE, WIDE_FROM = 2000, 2.0
+FEWEST_WIDE, WIDE_FROM = 200, 1.5
 
 
 def is_wide(n: int, p: int) -> bool:

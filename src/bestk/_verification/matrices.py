@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 # By columns only from so many features on, and if they are so many times the rows of data.
-FEWEST_WIDE, WIDE_FROM = 2000, 2.0
+FEWEST_WIDE, WIDE_FROM = 200, 1.5
 # Blocks of A are formed for so many features, or if they have few numbers beside the data.
 _FEW, _SHARE = 5000, 4.0
 # Entries of columns that are gathered at a time.
