@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from bestk.operators import FEWEST_WIDE, WIDE_FROM
+
 from . import machine, wide_figures
 from .arena import HELD
 from .instances import GAP
@@ -231,8 +233,9 @@ def growth(rows: list[Row]) -> Table:
             for name in ("seconds", "memory")
         ]
         table.notes.append(
-            f"over all p time grows like p^{slopes[0]:.2f}, memory like p^{slopes[1]:.2f}; below "
-            "2000 features, or twice the rows, a p x p matrix is formed"
+            f"over all p time grows like p^{slopes[0]:.2f}, memory like p^{slopes[1]:.2f}; "
+            f"from {FEWEST_WIDE} features and {WIDE_FROM:g} times the rows on no p x p matrix is "
+            "formed"
         )
     return table
 

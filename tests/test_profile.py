@@ -103,13 +103,15 @@ def test_a_narrower_box_saves_nodes_and_is_part_of_the_proof(at_once):
     assert narrow.certificate.verify(data.X, data.y)
 
 
-def test_a_resumed_run_keeps_its_box(tmp_path, at_once):
+@pytest.mark.parametrize("part", [0.2, 0.4, 0.5, 0.7, 0.9])
+def test_a_resumed_run_keeps_its_box(part, tmp_path, at_once):
+    """And its path, also if a better split was due when the limit came."""
     data = make_synthetic(66, 60, 4, rho=0.1, snr=5.0)
     options = {"k": 4, "advanced": Advanced(enumeration=False)}
     whole = bestk.solve(data.X, data.y, **options)
     file = tmp_path / "run.npz"
     first = bestk.solve(
-        data.X, data.y, **options, node_limit=whole.n_nodes // 4, checkpoint=str(file)
+        data.X, data.y, **options, node_limit=int(part * whole.n_nodes), checkpoint=str(file)
     )
     assert first.status is Status.NODE_LIMIT
     result = bestk.resume(str(file), data.X, data.y)

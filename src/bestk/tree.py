@@ -136,7 +136,7 @@ class Tree:
                 if nodes:
                     batch, origins = self._bounded_children(nodes)
                     self._admit(batch, origins)
-                    self.bounder.tighten(batch, self.k, self.cutoff, self._should_stop)
+                    self.bounder.tighten(batch, self.k, self.cutoff, self._is_late)
                     if self._tighten_root():
                         self._open_root()
                         continue
@@ -449,13 +449,16 @@ class Tree:
         settings = self.settings
         if self.status is not None:
             return True
-        if perf_counter() >= self.deadline:
+        if self._is_late():
             self.status = Status.TIME_LIMIT
         elif settings.node_limit is not None and self.n_nodes >= settings.node_limit:
             self.status = Status.NODE_LIMIT
         elif settings.memory_limit is not None and self._nbytes() > settings.memory_limit:
             self.status = Status.MEMORY_LIMIT
         return self.status is not None
+
+    def _is_late(self) -> bool:
+        return perf_counter() >= self.deadline
 
     def _nbytes(self) -> int:
         # The record is copied once, when it becomes a certificate.
