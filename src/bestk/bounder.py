@@ -23,8 +23,9 @@ PER_NODE = 1e-4
 PER_CUBE = 3e-11
 # A better diagonal is fitted to this many open nodes.
 _SPLIT_NODES = 4
-# A narrower box helps few problems: it waits until the tree has cost so many times as much.
-_NARROW_AFTER = 3.0
+# A narrower box helps few problems: it waits until the tree has cost so many times as much. A small
+# tree does without, as it may end with a gap of zero: models outside are known to the cutoff only.
+_NARROW_AFTER, _SMALL_TREE = 3.0, 0.01
 
 
 class Bounder:
@@ -129,7 +130,7 @@ class Bounder:
         if not self.may_optimise:
             return
         narrowing = 4 * PER_CUBE * self.form.p**3
-        if self.may_narrow and self.bounding >= _NARROW_AFTER * narrowing:
+        if self.may_narrow and self.bounding >= _NARROW_AFTER * (narrowing + _SMALL_TREE):
             self.preparing += narrowing
             self.may_narrow = False
             box = profile_box(self.form, self.uniform.smallest, k, cutoff)
