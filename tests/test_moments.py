@@ -7,7 +7,7 @@ import bestk
 from bestk import Problem
 from bestk.cross_validation import cross_validate_batches, folds_of_data
 from bestk.moments import Moments
-from bestk.rows import moments_of, moments_of_batches
+from bestk.rows import blocks_of, moments_of, moments_of_blocks
 
 
 def data(seed, n=50, p=5, offset=0.0):
@@ -159,7 +159,8 @@ def test_batches_with_weights_and_intercept_equal_the_data(fit_intercept):
 
 def test_parts_of_batches_add_up_and_are_of_equal_size():
     X, y, _ = data(5)
-    parts, _ = moments_of_batches([(X[:20], y[:20]), (X[20:], y[20:])], True, 4, seed=1)
+    blocks = blocks_of([(X[:20], y[:20]), (X[20:], y[20:])])
+    parts, _ = moments_of_blocks(blocks, True, 4, seed=1)
     assert sorted(part.n_rows for part in parts) == [12, 12, 13, 13]
     total = sum(parts[1:], start=parts[0]).centred()
     fresh = moments_of(X, y, None, True)

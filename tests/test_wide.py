@@ -13,12 +13,14 @@ from bestk._kernels import FREE, IN, OUT
 from bestk.batches import Batch
 from bestk.bounds import bound_and_fix, make_method
 from bestk.closure import hits
+from bestk.cross_validation import cross_validate_batches
 from bestk.datasets import make_synthetic
 from bestk.operators import ByRows, Stored
 from bestk.presolve import Presolved
 from bestk.relaxation import first_split
 from bestk.systems import systems_of
 from bestk.threads import Workers
+from bestk.verification import verify_batches
 
 ONE = Workers(1)
 
@@ -251,3 +253,66 @@ def test_a_box_bounds_without_any_penalty(seed):
     unbounded = bestk.solve(data.X, data.y, **(options | {"bounds": None, "node_limit": 200}))
     assert unbounded.status is Status.NODE_LIMIT
     assert unbounded.lower_bound == 0.0
+
+
+def wide_batches(weighted):
+    """Blocks of wide data that all lie in one array, as some readers make them."""
+    rng = np.random.default_rng(4)
+    X, y, weight = rng.standard_normal((60, 300)), rng.standard_normal(60), rng.random(60)
+    y += X[:, :3].sum(axis=1)
+
+    def blocks():
+        room = np.empty((25, 300))
+        for start in range(0, 60, 25):
+            part = slice(start, start + 25)
+            block = room[: len(y[part])]
+            block[:] = X[part]
+            # The second block says nothing about weights: they are one.
+            yield (block, y[part], weight[part]) if weighted and start != 25 else (block, y[part])
+
+    if weighted:
+        weight[25:50] = 1.0
+    return X, y, weight if weighted else None, blocks
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_batches_of_wide_data_are_kept_in_place_of_their_products(weighted, fit_intercept):
+    X, y, weight, blocks = wide_batches(weighted)
+    options = {"alpha": 1.0, "fit_intercept": fit_intercept, "bounds": (-2.0, 2.0)}
+    problem = bestk.Problem.from_batches(blocks(), **options)
+    assert problem.is_partial
+    rows = bestk.Problem.from_data(X, y, sample_weight=weight, **options)
+    ours, theirs = problem.solve(3), rows.solve(3)
+    assert ours.status is Status.OPTIMAL
+    assert ours.n_nodes == theirs.n_nodes
+    np.testing.assert_array_equal(ours.coef, theirs.coef)
+    assert ours.certificate.fingerprint == theirs.certificate.fingerprint
+    assert verify_batches(ours.certificate, blocks())
+
+
+def test_batches_that_are_no_longer_wide_are_summed_up():
+    rng = np.random.default_rng(5)
+    X, y = rng.standard_normal((400, 210)), rng.standard_normal(400)
+    blocks = ((X[i : i + 60], y[i : i + 60]) for i in range(0, 400, 60))
+    problem = bestk.Problem.from_batches(blocks, alpha=1.0)
+    assert not problem.is_partial
+    assert problem.n_samples == 400
+    np.testing.assert_allclose(problem.gram, X.T @ X, atol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_validation_of_wide_batches(weighted):
+    X, y, weight, blocks = wide_batches(weighted)
+    grid = {"ks": [1, 3], "alphas": [1.0], "bounds": (-2.0, 2.0), "n_folds": 4}
+    ours, problem = cross_validate_batches(blocks(), **grid)
+    assert problem.is_partial
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(operators, "FEWEST_WIDE", 10**9)
+        theirs, dense = cross_validate_batches(
+            [(X, y) if weight is None else (X, y, weight)], **grid
+        )
+    assert not dense.is_partial
+    np.testing.assert_allclose(ours.errors, theirs.errors, rtol=1e-6)
+    with pytest.raises(ValueError, match="too few rows for n_folds = 61"):
+        cross_validate_batches(blocks(), **grid | {"n_folds": 61})

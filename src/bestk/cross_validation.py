@@ -17,7 +17,17 @@ from bestk.operators import is_wide
 from bestk.path import Path, as_sizes, path_of
 from bestk.problem import Problem
 from bestk.result import Result, Status
-from bestk.rows import Rows, centred_batches, moments_of, moments_of_batches, origin_of
+from bestk.rows import (
+    Block,
+    Rows,
+    blocks_of,
+    centred_batches,
+    dealt,
+    joined_if_wide,
+    moments_of,
+    moments_of_blocks,
+    origin_of,
+)
 from bestk.settings import Settings, settings_of
 from bestk.validation import as_bounds, as_penalties, is_auto, require_choice, require_count
 
@@ -25,6 +35,7 @@ RULES = ("min", "one-se")
 # A fold that holds nearly all of a column's variance would cost this factor in accuracy; its
 # complement is then summed up afresh.
 _CANCELLATION = 100.0
+_TOO_FEW = "there are too few rows for n_folds = {}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -226,9 +237,50 @@ def cross_validate_batches(
     """
     settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
-    parts, names = moments_of_batches(batches, fit_intercept, n_folds, seed)
+    wide, blocks = joined_if_wide(blocks_of(batches))
+    if wide is not None:
+        problem = Problem.from_data(
+            wide.X, wide.y, bounds=bounds, sample_weight=wide.weight,
+            fit_intercept=fit_intercept, feature_names=wide.names,
+        )  # fmt: skip
+        folds = _folds_of_wide(wide, n_folds, seed, fit_intercept)
+    else:
+        problem, folds = _of_sums(blocks, n_folds, seed, fit_intercept, bounds)
+    validation = cross_validate(
+        folds,
+        problem,
+        ks,
+        alphas,
+        include=include,
+        exclude=exclude,
+        settings=settings,
+        n_jobs=n_jobs,
+    )
+    return validation, problem
+
+
+def _folds_of_wide(rows: Block, n_folds: int, seed: int, fit_intercept: bool) -> list[Fold]:
+    X, y, weight = rows.X, rows.y, rows.weight
+    part = dealt(np.random.default_rng(seed), 0, len(y), n_folds)
+    share = np.ones(len(y)) if weight is None else weight
+    if min(share[part == j].sum() for j in range(n_folds)) <= 0.0:
+        raise ValueError(_TOO_FEW.format(n_folds))
+
+    def error(test: np.ndarray, result: Result) -> float:
+        residual = y[test] - result.predict(X[test])
+        return float(np.average(residual**2, weights=share[test]))
+
+    splits = [(np.flatnonzero(part != j), np.flatnonzero(part == j)) for j in range(n_folds)]
+    return folds_of_data(X, y, weight, splits, fit_intercept, error)[0]
+
+
+def _of_sums(
+    blocks: Iterable[Block], n_folds: int, seed: int, fit_intercept: bool, bounds: Any
+) -> tuple[Problem, list[Fold]]:
+    """The problem of all rows, and folds that are what is left of it without a part."""
+    parts, names = moments_of_blocks(blocks, fit_intercept, n_folds, seed)
     if min(part.weight for part in parts) <= 0:
-        raise ValueError(f"there are too few rows for n_folds = {n_folds}")
+        raise ValueError(_TOO_FEW.format(n_folds))
     total = sum(parts[1:], start=parts[0])
     lower, upper = as_bounds(bounds, total.n_features)
     problem = Problem(
@@ -249,17 +301,7 @@ def cross_validate_batches(
     def centred(moments: Moments) -> Moments:
         return centred_batches(moments) if fit_intercept else moments
 
-    validation = cross_validate(
-        [fold(part) for part in parts],
-        problem,
-        ks,
-        alphas,
-        include=include,
-        exclude=exclude,
-        settings=settings,
-        n_jobs=n_jobs,
-    )
-    return validation, problem
+    return problem, [fold(part) for part in parts]
 
 
 def folds_of_data(

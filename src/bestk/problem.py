@@ -15,10 +15,12 @@ from bestk.operators import is_wide
 from bestk.rows import (
     Rows,
     StandIn,
+    blocks_of,
     centred_batches,
+    joined_if_wide,
     mean_of,
     moments_of,
-    moments_of_batches,
+    moments_of_blocks,
     require_safe_target,
 )
 from bestk.threads import blas_threads
@@ -187,15 +189,20 @@ class Problem:
     ) -> "Problem":
         """Problem of data that arrive as blocks (X_i, y_i) or (X_i, y_i, weight_i), in one pass.
 
-        Memory: two p x p matrices and one block. The blocks are not kept. Up to 200 features,
-        nearly collinear ones are told apart as well as by :meth:`from_data`.
+        Memory: two p x p matrices and one block. The blocks are not kept, unless there are many
+        more features than rows: then they take less than the products. Up to 200 features, nearly
+        collinear ones are told apart as well as by :meth:`from_data`.
         """
         alpha = require_number("alpha", alpha, least=0.0)
+        wide, blocks = joined_if_wide(blocks_of(batches))
+        if wide is not None:
+            return cls.from_data(
+                wide.X, wide.y, alpha=alpha, bounds=bounds, sample_weight=wide.weight,
+                fit_intercept=fit_intercept, feature_names=wide.names, n_threads=n_threads,
+            )  # fmt: skip
         digest, rows = DataDigest(), StandIn(fit_intercept)
         with blas_threads(n_threads):
-            (total,), names = moments_of_batches(
-                batches, fit_intercept, watch=(digest.add, rows.add)
-            )
+            (total,), names = moments_of_blocks(blocks, fit_intercept, watch=(digest.add, rows.add))
         lower, upper = as_bounds(bounds, total.n_features)
         return cls(
             moments=centred_batches(total) if fit_intercept else total,

@@ -1,14 +1,16 @@
 """From arrays and batches to what a problem keeps of them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestk.fingerprint import rows_digest
 from bestk.moments import Moments
+from bestk.operators import is_wide
 from bestk.triangles import Triangle
 from bestk.validation import as_matrix, as_vector, as_weights, names_of, require_finite
 
@@ -59,8 +61,58 @@ def require_safe_target(moments: Moments, y: np.ndarray) -> None:
         raise ValueError("y'y underflows: divide y by its largest absolute value")
 
 
-def moments_of_batches(
-    batches: Any,
+class Block(NamedTuple):
+    """One of the batches of rows, checked."""
+
+    number: int
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    names: tuple[str, ...] | None
+
+
+def blocks_of(batches: Any) -> Iterator[Block]:
+    """The batches that have rows, checked one by one as they come."""
+    p = None
+    for i, item in enumerate(_items(batches)):
+        X = as_matrix(f"X of batch {i}", item[0])
+        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
+        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
+        if len(y) == 0:
+            continue
+        p = p or X.shape[1]
+        if X.shape[1] != p:
+            raise ValueError(f"X of batch {i} has {X.shape[1]} columns, earlier ones {p}")
+        yield Block(i, X, y, weight, names_of(item[0]))
+    if p is None:
+        raise ValueError("batches must yield at least one pair (X, y) with rows")
+
+
+def joined_if_wide(blocks: Iterator[Block]) -> tuple[Block | None, Iterator[Block]]:
+    """(all rows in one block, nothing) if they are wide, else (None, the blocks as they were).
+
+    Rows of wide data are fewer numbers than sums of their products, so they are kept.
+    """
+    kept: list[Block] = []
+    n = 0
+    for block in blocks:
+        n += len(block.y)
+        if not is_wide(n, block.X.shape[1]):
+            return None, chain(kept, [block], blocks)
+        # Whoever makes the blocks may use the same memory for all of them.
+        kept.append(block._replace(X=block.X.copy(), y=block.y.copy()))
+    weights = [block.weight for block in kept]
+    if any(weight is not None for weight in weights):
+        ones = (np.ones(len(block.y)) if block.weight is None else block.weight for block in kept)
+        weight = np.concatenate(list(ones))
+    else:
+        weight = None
+    X, y = (np.concatenate([getattr(block, name) for block in kept]) for name in "Xy")
+    return Block(0, X, y, weight, kept[0].names), iter(())
+
+
+def moments_of_blocks(
+    blocks: Iterable[Block],
     fit_intercept: bool,
     n_parts: int = 1,
     seed: int = 0,
@@ -74,22 +126,14 @@ def moments_of_batches(
     names = None
     rng = np.random.default_rng(seed)
     n_rows = 0
-    for i, item in enumerate(_items(batches)):
-        names = names or names_of(item[0])
-        X = as_matrix(f"X of batch {i}", item[0])
-        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
-        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
-        if len(y) == 0:
-            continue
+    for i, X, y, weight, own in blocks:
+        names = names or own
         for add in watch:
             add(X, y, weight)
         if not parts:
             # The mean of the first batch is close enough as origin for the others.
             parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
-        p = parts[0].n_features
-        if X.shape[1] != p:
-            raise ValueError(f"X of batch {i} has {X.shape[1]} columns, earlier ones {p}")
-        part = rng.permutation((n_rows + np.arange(len(y))) % n_parts)
+        part = dealt(rng, n_rows, len(y), n_parts)
         n_rows += len(y)
         for j in range(n_parts):
             rows = slice(None) if n_parts == 1 else np.flatnonzero(part == j)
@@ -99,9 +143,12 @@ def moments_of_batches(
                 require_finite(f"y of batch {i}", y)
                 raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
             parts[j] = parts[j] + moments
-    if not parts:
-        raise ValueError("batches must yield at least one pair (X, y) with rows")
     return parts, names
+
+
+def dealt(rng: np.random.Generator, first: int, count: int, n_parts: int) -> np.ndarray:
+    """The part of each of `count` rows, at random, parts of equal size up to one row."""
+    return rng.permutation((first + np.arange(count)) % n_parts)
 
 
 class StandIn:
