@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bestk import Advanced, Problem, Status, closure, penalties
+from bestk import Advanced, Problem, Status, closure, operators, penalties
 from bestk.presolve import Presolved
 from bestk.settings import Settings
 
@@ -53,8 +53,11 @@ def best_of_all(X, y, k, alpha):
     return best
 
 
+@pytest.mark.parametrize("fewest_wide", [1, 200], ids=["by rows", "stored"])
 @pytest.mark.parametrize("seed", range(24))
-def test_grid_is_optimal_for_every_penalty(eager, seed):
+def test_grid_is_optimal_for_every_penalty(eager, seed, fewest_wide, monkeypatch):
+    monkeypatch.setattr(operators, "FEWEST_WIDE", fewest_wide)
+    monkeypatch.setattr(operators, "WIDE_FROM", 0.0)
     X, y = library(seed)
     grid = Problem.from_data(X, y).solve_grid([2, 3, 4], ALPHAS, gap_tol=0.0)
     for alpha, path in grid.items():

@@ -154,14 +154,8 @@ def _coordinate_gains(form, supports, coefs):
 def fit_supports(form: StandardForm, supports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and values on the Gram matrix of many supports of one size."""
     coefs, values = np.empty(supports.shape), np.empty(len(supports))
-    if form.is_wide:
-        features, place = np.unique(supports, return_inverse=True)
-        supports, A = place.reshape(supports.shape), form.operator.block(features)
-        c, lo, hi = form.c[features], form.lo[features], form.hi[features]
-    else:
-        A, c, lo, hi = form.A, form.c, form.lo, form.hi
-    supports = np.ascontiguousarray(supports, dtype=np.int64)
-    fit_rows(A, c, lo, hi, supports, coefs, values)
+    form, supports = form.around(supports)
+    fit_rows(form.A, form.c, form.lo, form.hi, supports, coefs, values)
     return coefs, values
 
 

@@ -261,6 +261,7 @@ def may_beat(form: StandardForm, supports: np.ndarray, value: float) -> np.ndarr
     """Which supports (rows of form indices) are not proven to have an objective above `value`?"""
     shift, slack = _margins(form, supports.shape[1])
     gains = np.empty(len(supports))
+    form, supports = form.around(supports)
     gain_rows(form.A, form.c, shift, supports, gains)
     return 1.0 - gains - slack < value
 

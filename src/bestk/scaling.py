@@ -76,6 +76,13 @@ class StandardForm:
             dependent=self.dependent,
         )
 
+    def around(self, supports: np.ndarray) -> tuple["StandardForm", np.ndarray]:
+        """(a form with a stored matrix, the same supports in it); supports are rows of indices."""
+        if not self.is_wide:
+            return self, np.ascontiguousarray(supports, dtype=np.int64)
+        features, place = np.unique(supports, return_inverse=True)
+        return self.restricted(features, stored=True), place.reshape(supports.shape)
+
     def within(self, problem: Problem) -> "StandardForm":
         """The form of a problem that differs in its bounds alone; the matrix is shared."""
         lower, upper = problem.lower[self.features], problem.upper[self.features]
