@@ -24,8 +24,8 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import bestk
 from bestk.datasets import make_synthetic
-from bestk.problem import Problem
-from bestk.result import PERFECT_FIT, Result
+from bestk.problem.regression import Problem
+from bestk.results.result import PERFECT_FIT, Result
 
 from . import flows_report, machine
 from .environments import HERE, VENVS, python_of, run_script

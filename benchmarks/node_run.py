@@ -12,11 +12,11 @@ import time
 import numpy as np
 
 import bestk
-from bestk import bounder
-from bestk.batches import Batch
-from bestk.bounds import Admm
+from bestk.base.threads import Workers, blas_threads
+from bestk.bounds.methods import Admm
+from bestk.bounds.node_batch import Batch
 from bestk.datasets import make_synthetic
-from bestk.threads import Workers, blas_threads
+from bestk.search import bounder
 
 BATCH = 32
 

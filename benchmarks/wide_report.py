@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bestk.operators import FEWEST_WIDE, WIDE_FROM
+from bestk.form.matrix import FEWEST_WIDE, WIDE_FROM
 
 from . import machine, wide_figures
 from .arena import HELD

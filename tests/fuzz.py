@@ -24,9 +24,11 @@ from unittest.mock import patch
 import numpy as np
 from instances import REGIMES, Instance, make, tolerance
 
-from bestk import Advanced, Problem, Result, Status, bounder, operators
-from bestk._verification import matrices
-from bestk.verification import verify_batches
+from bestk import Advanced, Problem, Result, Status
+from bestk.form import matrix as operators
+from bestk.search import bounder
+from bestk.verification.numerics import matrices
+from bestk.verification.verify import verify_batches
 
 _PIECE = 100
 

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from bestk import Problem, Result, solve
-from bestk._kernels import FREE, IN, OUT
-from bestk.relaxation import is_positive_semidefinite
-from bestk.scaling import StandardForm
+from bestk.base.constants import FREE, IN, OUT
+from bestk.bounds.split import is_positive_semidefinite
+from bestk.form.standard_form import StandardForm
 
 REGIMES = (
     "plain",

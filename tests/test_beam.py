@@ -8,8 +8,8 @@ from instances import bounded_fit, make, standard_form, tolerance
 
 import bestk
 from bestk import Problem
-from bestk.beam import beam_supports, fit_supports, improve_by_swaps
-from bestk.scaling import StandardForm
+from bestk.form.standard_form import StandardForm
+from bestk.supports.beam import beam_supports, fit_supports, improve_by_swaps
 
 
 def random_form(seed, p=8, bounds=None):

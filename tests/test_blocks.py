@@ -8,14 +8,15 @@ import pytest
 from instances import make, standard_form
 
 import bestk
-from bestk import Advanced, Problem, Status, tree
-from bestk._blocks import choose
-from bestk._kernels import FREE, IN, OUT
-from bestk.blocks import BlockBound, block_bound, block_split
-from bestk.bounds import Batch
-from bestk.presolve import Presolved
-from bestk.relaxation import uniform_split
-from bestk.threads import Workers
+from bestk import Advanced, Problem, Status
+from bestk.base.constants import FREE, IN, OUT
+from bestk.base.threads import Workers
+from bestk.bounds.choice import choose
+from bestk.bounds.clusters import BlockBound, block_bound, block_split
+from bestk.bounds.methods import Batch
+from bestk.bounds.split import uniform_split
+from bestk.form.presolve import Presolved
+from bestk.search import tree
 
 
 def correlated(seed, n=60, p=10, rho=0.9):

@@ -9,11 +9,12 @@ from instances import REGIMES, make_node, proven_split
 from scipy.optimize import minimize
 
 from bestk import Problem
-from bestk._kernels import FREE, IN, OUT, UNIT_ROUNDOFF, certify
-from bestk.bounds import Admm, Batch, Descent, Subgradient, bound_and_fix, make_method
-from bestk.relaxation import uniform_split
-from bestk.scaling import StandardForm
-from bestk.threads import Workers
+from bestk.base.constants import FREE, IN, OUT, UNIT_ROUNDOFF
+from bestk.base.threads import Workers
+from bestk.bounds.kernels import certify
+from bestk.bounds.methods import Admm, Batch, Descent, Subgradient, bound_and_fix, make_method
+from bestk.bounds.split import uniform_split
+from bestk.form.standard_form import StandardForm
 
 METHODS = ("descent", "admm", "fast", "subgradient")
 

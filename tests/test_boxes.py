@@ -11,12 +11,14 @@ from instances import REGIMES, Instance, make, tolerance
 from typer.testing import CliRunner
 
 import bestk
-from bestk import Advanced, Problem, Status, boxes, report, storage
-from bestk.alternatives import _best_of
-from bestk.certificate import Certificate
-from bestk.checkpoint import Checkpoint
-from bestk.cli import app
-from bestk.cross_validation import cross_validate_batches
+from bestk import Advanced, Problem, Status, storage
+from bestk.cli.app import app
+from bestk.results.certificate import Certificate
+from bestk.search import automatic_box as boxes
+from bestk.search.checkpoint import Checkpoint
+from bestk.selection.cross_validation import cross_validate_batches
+from bestk.selection.runner_up import _best_of
+from bestk.show import report
 
 SLOW = Advanced(enumeration=False, batch_size=1)
 
@@ -397,11 +399,11 @@ def test_an_interrupted_runner_up_claims_no_more_than_holds(trap, monkeypatch):
     result = problem.solve(2, advanced=GREEDY)
 
     def interrupted(*args, **options):
-        from bestk.api import solve_problem
+        from bestk.search.solve import solve_problem
 
         return replace(solve_problem(*args, **options), status=Status.INTERRUPTED)
 
-    monkeypatch.setattr("bestk.alternatives.solve_problem", interrupted)
+    monkeypatch.setattr("bestk.selection.runner_up.solve_problem", interrupted)
     inside = problem.runner_up(result)
     assert inside.status is Status.INTERRUPTED
     assert inside.lower_bound == pytest.approx(result.lower_bound)

@@ -5,7 +5,9 @@ import pytest
 from instances import REGIMES, Instance, assert_same, make, make_medium
 
 import bestk
-from bestk import Advanced, Certificate, Problem, Status, penalties, tree
+from bestk import Advanced, Certificate, Problem, Status
+from bestk.search import tree
+from bestk.selection import shared_enumeration as penalties
 
 CONFIGURATIONS = {
     "default": {"advanced": Advanced()},

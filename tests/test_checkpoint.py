@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import bestk
-from bestk import Advanced, Problem, Status, storage, tree
-from bestk.certificate import ProofTree
-from bestk.checkpoint import Checkpoint, Writer
+from bestk import Advanced, Problem, Status, storage
+from bestk.results.certificate import ProofTree
+from bestk.search import tree
+from bestk.search.checkpoint import Checkpoint, Writer
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["warm"])

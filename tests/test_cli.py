@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import bestk
 from bestk import storage
-from bestk.cli import app
-from bestk.cross_validation import cross_validate_batches
+from bestk.cli.app import app
+from bestk.selection.cross_validation import cross_validate_batches
 
 N, P = 80, 8
 KEYS = (
@@ -138,7 +138,7 @@ def test_every_format_gives_the_same_model(file, frame, tmp_path, suffix):
 
 
 def test_rows_pass_in_batches_and_once(file, frame, monkeypatch):
-    from bestk import readers
+    from bestk.readers import data as readers
 
     monkeypatch.setattr(readers, "BATCH_BYTES", 8 * P * 9)
     sizes = []
@@ -422,7 +422,7 @@ def test_discover_with_a_limit_is_code_3(trajectory):
 
 
 def test_ctrl_c_while_discovering_is_code_130(trajectory, monkeypatch):
-    from bestk.progress import Counter
+    from bestk.show.progress import Counter
 
     def interrupt(self, snapshot):
         raise KeyboardInterrupt
@@ -496,7 +496,7 @@ def test_as_a_program_json_is_all_there_is_on_standard_output(file):
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_ctrl_c_still_gives_the_best_model(hard, tmp_path):
     watched = (
-        "import sys; from bestk import tree; from bestk.cli import app\n"
+        "import sys; from bestk.search import tree; from bestk.cli import app\n"
         "report = tree.Tree._report\n"
         "def told(self):\n"
         "    report(self)\n"

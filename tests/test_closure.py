@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from instances import Instance, make_node, node_values, standard_form, tolerance
 
-from bestk import Problem, closure
-from bestk._kernels import FREE, IN
-from bestk._scan import condition, residual_rows, scan
-from bestk.scaling import StandardForm
-from bestk.threads import Workers
+from bestk import Problem
+from bestk.base.constants import FREE, IN
+from bestk.base.threads import Workers
+from bestk.form.standard_form import StandardForm
+from bestk.supports import enumeration as closure
+from bestk.supports.scan import condition, residual_rows, scan
 
 
 def listed(form, state, k, value, threads=1):

@@ -474,7 +474,7 @@ def test_times_of_a_simulation_increase(found, t):
 
 def test_ctrl_c_spares_the_other_equations_of_the_optimizer(states, monkeypatch):
     """After the first equation was interrupted, the others only take their warm start."""
-    from bestk import tree
+    from bestk.search import tree
 
     calls = []
     report = tree.Tree._report

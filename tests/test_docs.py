@@ -48,7 +48,7 @@ def run_doctest(test):
 def run_shell(code):
     from typer.testing import CliRunner
 
-    from bestk.cli import app
+    from bestk.cli.app import app
 
     for command in code.splitlines():
         program, *arguments = shlex.split(command, comments=True) or [""]

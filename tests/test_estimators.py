@@ -345,7 +345,7 @@ def test_columns_of_very_different_size(diabetes):
 
 
 def test_batches_are_cross_validated_in_one_pass(diabetes):
-    from bestk.cross_validation import cross_validate_batches
+    from bestk.selection.cross_validation import cross_validate_batches
 
     X, y = diabetes
     batches = ((X[i : i + 50], y[i : i + 50]) for i in range(0, len(y), 50))

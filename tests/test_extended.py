@@ -23,10 +23,11 @@ from math import isqrt
 import numpy as np
 import pytest
 
-from bestk import Problem, Result, Status, closure, datasets, solve
-from bestk._kernels import UNIT_ROUNDOFF
-from bestk.scaling import StandardForm
-from bestk.threads import Workers
+from bestk import Problem, Result, Status, datasets, solve
+from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.base.threads import Workers
+from bestk.form.standard_form import StandardForm
+from bestk.supports import enumeration as closure
 
 Long = np.longdouble
 DEPENDENT = 1e-13
@@ -376,7 +377,7 @@ def test_objectives_are_right_however_large_the_terms(seed):
 @pytest.mark.parametrize("seed", range(40))
 def test_objectives_from_products_are_as_right_as_they_say(seed, monkeypatch):
     """The products themselves are rounded; the allowance covers that, too."""
-    monkeypatch.setattr("bestk.rows._TRIANGLE_UP_TO", 0)
+    monkeypatch.setattr("bestk.problem.rows._TRIANGLE_UP_TO", 0)
     case = small(seed)
     case.options.pop("fit_intercept", None)
     rng = np.random.default_rng(seed)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from instances import bounded_fit
 
-from bestk import _kernels, _scan
-from bestk._kernels import FREE, IN, OUT
-from bestk.relaxation import uniform_split
+from bestk.base.constants import FREE, IN, OUT
+from bestk.bounds import kernels as _kernels
+from bestk.bounds.split import uniform_split
+from bestk.supports import scan as _scan
 
 
 def random_form(seed, p=8, rows=25):

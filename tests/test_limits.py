@@ -7,10 +7,11 @@ import pytest
 from instances import batched_optimum, make_medium
 
 import bestk
-from bestk import Advanced, Result, Snapshot, Status, closure
-from bestk.incumbent import Incumbent
-from bestk.result import relative_gap
-from bestk.tree import Tree
+from bestk import Advanced, Result, Snapshot, Status
+from bestk.results.result import relative_gap
+from bestk.search.tree import Tree
+from bestk.supports import enumeration as closure
+from bestk.supports.incumbent import Incumbent
 
 SLOW = Advanced(enumeration=False, batch_size=1)  # many small steps, so that limits bite
 

@@ -5,9 +5,9 @@ import pytest
 
 import bestk
 from bestk import Problem
-from bestk.cross_validation import cross_validate_batches, folds_of_data
-from bestk.moments import Moments
-from bestk.rows import blocks_of, moments_of, moments_of_blocks
+from bestk.problem.moments import Moments
+from bestk.problem.rows import blocks_of, moments_of, moments_of_blocks
+from bestk.selection.cross_validation import cross_validate_batches, folds_of_data
 
 
 def data(seed, n=50, p=5, offset=0.0):

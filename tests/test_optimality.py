@@ -6,7 +6,7 @@ from instances import REGIMES, Instance, batched_optimum, make, make_medium, tol
 
 import bestk
 from bestk import Advanced, Problem, Status
-from bestk.result import PERFECT_FIT
+from bestk.results.result import PERFECT_FIT
 
 SEEDS = 3000
 CHUNK = 50

@@ -5,12 +5,12 @@ import pytest
 
 import bestk
 from bestk import Advanced, Problem, Status
-from bestk._kernels import FREE, IN, OUT
-from bestk.beam import beam_supports, fit_supports
-from bestk.branching import by_heuristic
+from bestk.base.constants import FREE, IN, OUT
 from bestk.datasets import make_synthetic
-from bestk.frontier import Frontier, Node
-from bestk.scaling import StandardForm
+from bestk.form.standard_form import StandardForm
+from bestk.search.branching import by_heuristic
+from bestk.search.frontier import Frontier, Node
+from bestk.supports.beam import beam_supports, fit_supports
 
 PAPER = {"search": "breadth-first", "advanced": Advanced.paper()}
 

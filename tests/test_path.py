@@ -8,7 +8,7 @@ from instances import make
 
 import bestk
 from bestk import Path, Problem, Status, solve_path
-from bestk.criteria import information_criterion
+from bestk.results.criteria import information_criterion
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

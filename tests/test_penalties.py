@@ -6,9 +6,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bestk import Advanced, Problem, Status, closure, operators, penalties
-from bestk.presolve import Presolved
-from bestk.settings import Settings
+from bestk import Advanced, Problem, Status
+from bestk.base.settings import Settings
+from bestk.form import matrix as operators
+from bestk.form.presolve import Presolved
+from bestk.selection import shared_enumeration as penalties
+from bestk.supports import enumeration as closure
 
 ALPHAS = [1e-4, 1e-2, 0.3, 2.0]
 
@@ -27,7 +30,7 @@ def eager(monkeypatch):
     monkeypatch.setattr(penalties, "_LEAST", 0.0)
     monkeypatch.setattr(penalties, "_CLOSE", np.inf)
     monkeypatch.setattr(penalties, "_USELESS", 2.0)
-    monkeypatch.setattr("bestk.path.shortlists", counted)
+    monkeypatch.setattr("bestk.selection.path.shortlists", counted)
     return used
 
 

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import bestk
-from bestk import Advanced, Status, plots, report
+from bestk import Advanced, Status
+from bestk.show import plots, report
 
 NAMES = ["<b>", "x & y", "$a_1$ b$", "_hidden", "a very long name of a feature that must be cut"]
 

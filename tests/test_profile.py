@@ -6,12 +6,13 @@ from instances import REGIMES, batched_optimum, make, make_medium, make_node
 from test_optimality import check_result
 
 import bestk
-from bestk import Advanced, Status, bounder
+from bestk import Advanced, Status
+from bestk.bounds.ridge_box import profile_box
+from bestk.bounds.split import uniform_split
 from bestk.datasets import make_synthetic
-from bestk.presolve import Presolved
-from bestk.problem import Problem
-from bestk.profile import profile_box
-from bestk.relaxation import uniform_split
+from bestk.form.presolve import Presolved
+from bestk.problem.regression import Problem
+from bestk.search import bounder
 
 
 @pytest.mark.parametrize("regime", REGIMES)

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 import bestk
-from bestk.progress import Counter, LiveDisplay, Silent, make_progress, percent
+from bestk.results.progress import Silent, make_progress
+from bestk.show.progress import Counter, LiveDisplay, percent
 
 
 def terminal(width=80):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from bestk._kernels import FREE, IN, OUT, prox_rows
+from bestk.base.constants import FREE, IN, OUT
+from bestk.bounds.kernels import prox_rows
 
 INFINITE = np.inf
 

@@ -11,8 +11,8 @@ from instances import assert_same
 
 import bestk
 from bestk import storage
-from bestk.readers import DataError, open_data
-from bestk.result import Status
+from bestk.readers.data import DataError, open_data
+from bestk.results.result import Status
 
 N, P = 57, 6
 
@@ -103,12 +103,12 @@ def test_arrow_does_the_work_where_it_is_installed(frame, tmp_path, monkeypatch)
     def fail(*args):
         raise AssertionError("the plain reader was used")
 
-    monkeypatch.setattr("bestk.readers._plain_csv", fail)
+    monkeypatch.setattr("bestk.readers.data._plain_csv", fail)
     read(open_data(write(frame, tmp_path / "data.csv")))
 
 
 def test_the_plain_reader_goes_on_where_arrow_gives_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("bestk.readers._TEXT_BYTES", 64)
+    monkeypatch.setattr("bestk.readers.data._TEXT_BYTES", 64)
     rows = [f"{i},{i * i}" for i in range(40)] + ["true,1.5"] + [f"{i},7" for i in range(5)]
     (tmp_path / "late.csv").write_text("\n".join(["a,y", *rows]))
     X, y = read(open_data(tmp_path / "late.csv", batch_rows=4))

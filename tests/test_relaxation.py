@@ -7,17 +7,17 @@ import pytest
 from instances import make, standard_form
 
 from bestk import Problem, datasets
-from bestk._kernels import IN
-from bestk.bounds import Admm, Batch, Descent, bound_and_fix
-from bestk.relaxation import (
+from bestk.base.constants import IN
+from bestk.base.threads import Workers
+from bestk.bounds.methods import Admm, Batch, Descent, bound_and_fix
+from bestk.bounds.split import (
     Split,
     SplitAscent,
     is_positive_semidefinite,
     smallest_eigenvalue,
     uniform_split,
 )
-from bestk.scaling import StandardForm
-from bestk.threads import Workers
+from bestk.form.standard_form import StandardForm
 
 
 def is_exactly_semidefinite(A, t):

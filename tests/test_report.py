@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import bestk
-from bestk import Advanced, Problem, Status, plots, report
-from bestk.cross_validation import CrossValidation
+from bestk import Advanced, Problem, Status
+from bestk.selection.cross_validation import CrossValidation
+from bestk.show import plots, report
 
 NASTY = ["<b>bold</b>", "x & y", '"quoted"', "$a_1$ b$", "_hidden", "温度", "line\nbreak"]
 VOID = {"meta", "br", "hr", "img", "link", "input"}

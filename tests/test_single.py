@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bestk import _single
-from bestk._single import f4, given, may_gain, padded, standardise, terms_of_pairs
+from bestk.supports import single as _single
+from bestk.supports.single import f4, given, may_gain, padded, standardise, terms_of_pairs
 
 ETA = 2.0**-24
 

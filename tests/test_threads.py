@@ -14,7 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 import bestk
 from bestk import Problem
-from bestk.threads import blas_threads, default_threads
+from bestk.base.threads import blas_threads, default_threads
 
 LIMIT = 60.0  # seconds after which a test is stuck
 METHODS = [m for m in ("spawn", "fork") if m in multiprocessing.get_all_start_methods()]

@@ -5,8 +5,8 @@ import pytest
 from test_extended import Case, Reference, make, needs_extended, verdict
 
 from bestk import Problem
-from bestk._kernels import UNIT_ROUNDOFF
-from bestk.triangles import Triangle
+from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.problem.triangles import Triangle
 
 
 def triangle_of(X, y, weight=None, batches=3) -> Triangle:
@@ -85,7 +85,7 @@ def test_near_copies_survive_batches(monkeypatch):
     assert result.support.tolist() == [1, 4]
     assert not result.assumptions
     # Without the triangle they are taken for one, and the result says so.
-    monkeypatch.setattr("bestk.rows._TRIANGLE_UP_TO", 0)
+    monkeypatch.setattr("bestk.problem.rows._TRIANGLE_UP_TO", 0)
     blind = Problem.from_batches(batches).solve(2)
     assert blind.objective > 10 * result.objective
     assert blind.assumptions

@@ -7,10 +7,11 @@ import pytest
 from instances import REGIMES, make, make_node
 
 import bestk
-from bestk import Advanced, bounder
-from bestk._verification import profile
-from bestk._verification.profile import Box, value_outside
-from bestk.certificate import Certificate, SplitRecord
+from bestk import Advanced
+from bestk.results.certificate import Certificate, SplitRecord
+from bestk.search import bounder
+from bestk.verification import ridge_box as profile
+from bestk.verification.ridge_box import Box, value_outside
 
 
 def random_box(rng, p):
@@ -125,7 +126,7 @@ def test_a_box_that_leaves_out_good_models_is_worth_no_more_than_they_are(boxed,
 def test_without_the_profile_a_narrow_box_would_be_believed(boxed, monkeypatch):
     """The test above can fail."""
     certificate, X, y = boxed
-    monkeypatch.setattr("bestk._verification.splits.value_outside", lambda *args: np.inf)
+    monkeypatch.setattr("bestk.verification.splits.value_outside", lambda *args: np.inf)
     assert with_boxes(certificate, lambda side: 0.5 * side).verify(X, y)
 
 

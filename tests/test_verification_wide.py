@@ -28,20 +28,21 @@ from test_verification import (
 )
 
 import bestk
-from bestk import operators
-from bestk._verification import cover, enumeration, matrices, splits, wide
-from bestk._verification import evidence as evidence_module
-from bestk._verification.enumeration import Enumeration
-from bestk._verification.evidence import from_rows
-from bestk._verification.exact import ExactForm, exact_products
-from bestk._verification.matrices import ByColumns, Stored
-from bestk._verification.rounding import UNIT, fill_gains, largest_gain
-from bestk._verification.splits import ProvenSplit, Task
-from bestk._verification.supports import Judge
-from bestk.certificate import SplitRecord
+from bestk.base.fingerprint import rows_digest
 from bestk.datasets import make_synthetic
-from bestk.fingerprint import rows_digest
-from bestk.verification import verify_batches
+from bestk.form import matrix as operators
+from bestk.results.certificate import SplitRecord
+from bestk.verification import cover, enumeration, splits
+from bestk.verification import evidence as evidence_module
+from bestk.verification.enumeration import Enumeration
+from bestk.verification.evidence import from_rows
+from bestk.verification.exact import ExactForm, exact_products
+from bestk.verification.numerics import matrices, wide
+from bestk.verification.numerics.matrices import ByColumns, Stored
+from bestk.verification.numerics.rounding import UNIT, fill_gains, largest_gain
+from bestk.verification.splits import ProvenSplit, Task
+from bestk.verification.supports import Judge
+from bestk.verification.verify import verify_batches
 
 
 def by_columns(patch) -> None:

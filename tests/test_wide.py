@@ -8,19 +8,21 @@ from instances import REGIMES, make, make_node
 from test_optimality import check_result, configuration
 
 import bestk
-from bestk import Advanced, Problem, SparseRidgeCV, Status, operators, wide
-from bestk._kernels import FREE, IN, OUT
-from bestk.batches import Batch
-from bestk.bounds import bound_and_fix, make_method
-from bestk.closure import hits
-from bestk.cross_validation import cross_validate_batches
+from bestk import Advanced, Problem, SparseRidgeCV, Status
+from bestk.base.constants import FREE, IN, OUT
+from bestk.base.threads import Workers
+from bestk.bounds import wide
+from bestk.bounds.methods import bound_and_fix, make_method
+from bestk.bounds.node_batch import Batch
+from bestk.bounds.split import first_split
 from bestk.datasets import make_synthetic
-from bestk.operators import ByRows, Stored
-from bestk.presolve import Presolved
-from bestk.relaxation import first_split
-from bestk.systems import systems_of
-from bestk.threads import Workers
-from bestk.verification import verify_batches
+from bestk.form import matrix as operators
+from bestk.form.matrix import ByRows, Stored
+from bestk.form.presolve import Presolved
+from bestk.form.systems import systems_of
+from bestk.selection.cross_validation import cross_validate_batches
+from bestk.supports.enumeration import hits
+from bestk.verification.verify import verify_batches
 
 ONE = Workers(1)
 
@@ -184,7 +186,7 @@ def test_one_more_feature_is_found_without_their_products(monkeypatch):
     y = X[:, 3] - 0.5 * X[:, 20] + 0.2 * rng.standard_normal(n)
     stored = Presolved.of(Problem.from_data(X, y, alpha=0.1)).form
     monkeypatch.setattr(operators, "FEWEST_WIDE", 1)
-    monkeypatch.setattr("bestk.closure._MOST_FREE", 5)
+    monkeypatch.setattr("bestk.supports.enumeration._MOST_FREE", 5)
     form = Presolved.of(Problem.from_data(X, y, alpha=0.1)).form
     assert form.is_wide
     for inside in ([], [3], [3, 50]):

@@ -15,10 +15,10 @@ from benchmarks.fitting import refit
 from benchmarks.penalty import forward_selection
 from benchmarks.runner import Answer, run
 from bestk import Problem
-from bestk.batches import Batch
-from bestk.bounds import bound_and_fix, make_method
-from bestk.presolve import Presolved
-from bestk.threads import Workers, blas_threads
+from bestk.base.threads import Workers, blas_threads
+from bestk.bounds.methods import bound_and_fix, make_method
+from bestk.bounds.node_batch import Batch
+from bestk.form.presolve import Presolved
 
 
 def solve(X, y, question):

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bestk import datasets, plots
-    from bestk.api import beam_search, resume, solve
-    from bestk.certificate import Certificate
-    from bestk.cross_validation import CrossValidation
-    from bestk.estimators import SparseRidge, SparseRidgeCV
-    from bestk.path import Path, solve_path
-    from bestk.problem import Problem
-    from bestk.result import Result, Snapshot, Status
-    from bestk.settings import Advanced
+    from bestk.base.settings import Advanced
+    from bestk.problem.regression import Problem
+    from bestk.results.certificate import Certificate
+    from bestk.results.result import Result, Snapshot, Status
+    from bestk.search.solve import beam_search, resume, solve
+    from bestk.selection.cross_validation import CrossValidation
+    from bestk.selection.estimators import SparseRidge, SparseRidgeCV
+    from bestk.selection.path import Path, solve_path
 
 __version__ = "0.1.0"
 
@@ -37,20 +37,20 @@ __all__ = [
 
 # Numba, SciPy and scikit-learn take a second or two to import: they wait until they are needed.
 _HOME = {
-    "Advanced": "bestk.settings",
-    "Certificate": "bestk.certificate",
-    "CrossValidation": "bestk.cross_validation",
-    "Path": "bestk.path",
-    "Problem": "bestk.problem",
-    "Result": "bestk.result",
-    "Snapshot": "bestk.result",
-    "SparseRidge": "bestk.estimators",
-    "SparseRidgeCV": "bestk.estimators",
-    "Status": "bestk.result",
-    "beam_search": "bestk.api",
-    "resume": "bestk.api",
-    "solve": "bestk.api",
-    "solve_path": "bestk.path",
+    "Advanced": "bestk.base.settings",
+    "Certificate": "bestk.results.certificate",
+    "CrossValidation": "bestk.selection.cross_validation",
+    "Path": "bestk.selection.path",
+    "Problem": "bestk.problem.regression",
+    "Result": "bestk.results.result",
+    "Snapshot": "bestk.results.result",
+    "SparseRidge": "bestk.selection.estimators",
+    "SparseRidgeCV": "bestk.selection.estimators",
+    "Status": "bestk.results.result",
+    "beam_search": "bestk.search.solve",
+    "resume": "bestk.search.solve",
+    "solve": "bestk.search.solve",
+    "solve_path": "bestk.selection.path",
 }
 
 

@@ -1,5 +1,5 @@
 """``python -m bestk`` is the command ``bestk``."""
 
-from bestk.cli import app
+from bestk.cli.app import app
 
 app(prog_name="bestk")

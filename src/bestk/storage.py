@@ -1,49 +1,5 @@
-"""A run in a file: the model, what was proven about it, and the proof."""
+"""Runs in files: the public name of :mod:`bestk.results.storage`."""
 
-import json
-from dataclasses import fields
-from pathlib import Path
-from typing import Any
+from bestk.results.storage import load, save
 
-import numpy as np
-
-from bestk.certificate import Certificate, arrays_in
-from bestk.result import Result, Status
-
-# Arrays of a Result have their own entries in the file; everything else is one JSON text.
-_ARRAYS = ("coef", "support", "history")
-_VALUES = tuple(f.name for f in fields(Result) if f.name not in (*_ARRAYS, "certificate"))
-
-
-def save(result: Result, path: str | Path) -> None:
-    """Write a Result to a compressed npz file; :func:`load` reads it back.
-
-    The entry ``run`` is a JSON text with all plain values; coef, support and history are arrays.
-    The certificate's entries (see :meth:`bestk.certificate.Certificate.save`) lie beside them, so
-    the file is also one that ``bestk verify`` reads.
-    """
-    run = {name: getattr(result, name) for name in _VALUES} | {"status": result.status.name}
-    text = json.dumps(run, default=lambda number: number.item())
-    entries = result.certificate.to_arrays() if result.certificate else {}
-    entries |= {name: getattr(result, name) for name in _ARRAYS}
-    with open(path, "wb") as file:  # savez would add to a file name it does not like
-        np.savez_compressed(file, allow_pickle=False, run=np.array(text), **entries)
-
-
-def load(path: str | Path) -> Result:
-    """The Result that :func:`save` wrote."""
-    entries = arrays_in(path)
-    if "run" not in entries:
-        raise ValueError(f"{path} was not written by bestk.storage.save")
-    run = json.loads(str(entries["run"]))
-    arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
-    certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
-    names = run.pop("feature_names")
-    for name in ("assumptions", "at_bounds"):
-        run[name] = tuple(run.get(name, ()))
-    return Result(
-        **run | {"status": Status[run["status"]]},
-        **arrays,
-        feature_names=None if names is None else tuple(names),
-        certificate=certificate,
-    )
+__all__ = ["load", "save"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from bestk.path import Path
-from bestk.progress import percent
-from bestk.result import PERFECT_FIT, Result, Status
+from bestk.base.validation import as_real
+from bestk.results.result import PERFECT_FIT, Result, Status
+from bestk.selection.path import Path
+from bestk.show.progress import percent
 from bestk.sindy.simulation import integrate, right_hand_side
 from bestk.sindy.trajectories import Trajectories
-from bestk.validation import as_real
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,18 +169,18 @@ class Discovery:
 
     def plot(self, path: Any = None, **options: Any) -> Any:
         """Data, simulations and scores (:func:`bestk.plots.discovery`); returns the Figure."""
-        from bestk import plots
+        from bestk.show import plots
 
         return plots.discovery(self, path, **options)
 
     def to_html(self, path: Any = None, **options: Any) -> str:
         """One self-contained page (:func:`bestk.report.discovery_page`), written to a path."""
-        from bestk import report
+        from bestk.show import report
 
         return report.write(report.discovery_page(self, **options), path)
 
     def _repr_html_(self) -> str:
-        from bestk import report
+        from bestk.show import report
 
         return report.discovery_summary(self)
 

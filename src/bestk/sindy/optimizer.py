@@ -7,14 +7,14 @@ import numpy as np
 from pysindy.optimizers import BaseOptimizer
 from sklearn.utils.validation import check_X_y
 
-from bestk.estimators import warn_of_open_gaps
-from bestk.jobs import run_jobs
-from bestk.path import Path, path_of
-from bestk.problem import Problem
-from bestk.result import Result
-from bestk.settings import Settings, settings_of
+from bestk.base.settings import Settings, settings_of
+from bestk.base.validation import require_count, require_names
+from bestk.problem.regression import Problem
+from bestk.results.result import Result
+from bestk.selection.estimators import warn_of_open_gaps
+from bestk.selection.jobs import run_jobs
+from bestk.selection.path import Path, path_of
 from bestk.sindy.patience import Patience
-from bestk.validation import require_count, require_names
 
 
 class OKRidge(BaseOptimizer):

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from bestk.result import Result, Status
-from bestk.settings import Settings
+from bestk.base.settings import Settings
+from bestk.results.result import Result, Status
 
 
 class Patience:

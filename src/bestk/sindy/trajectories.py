@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.validation import as_matrix, as_real, names_of, require_finite, require_number
+from bestk.base.validation import as_matrix, as_real, names_of, require_finite, require_number
 
 # Times are even if no step differs from their mean by more than this share of it.
 _EVEN = 1e-3

@@ -1,0 +1,1 @@
+"""What every room may use: constants, settings, checks of input, threads, fingerprints of data."""

@@ -1,0 +1,29 @@
+"""How loops are compiled: without the GIL, cached on disk, as NumPy treats errors.
+
+Kernels hold no state and start no threads. Callers split the rows of a batch over a thread pool,
+so a result never depends on the number of threads.
+"""
+
+from numba import njit, uintp
+
+kernel = njit(cache=True, nogil=True, error_model="numpy")
+"""Sums in the order in which they are written."""
+
+# Sums may be reassociated (this is what makes loops SIMD); NaN and inf keep their meaning. The
+# loops index with unsigned integers: no test for negative indices stands in the way of SIMD, and
+# no slices are made, whose reference counts would cost more than a short row.
+fast_kernel = njit(
+    cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"}
+)
+"""Sums in any order."""
+
+contracted_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+"""Products and sums in their order, fused where the machine can."""
+
+
+@fast_kernel
+def add_row(out, a, X, i, size):
+    """out[:size] += a * X[i, :size]"""
+    i, size = uintp(i), uintp(size)
+    for j in range(size):
+        out[j] += a * X[i, j]

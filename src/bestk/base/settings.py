@@ -1,0 +1,161 @@
+"""Every knob of a run, checked once, where it enters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bestk.base.validation import require_choice, require_count, require_number
+
+SEARCHES = ("best-first", "breadth-first", "depth-first")
+BOUNDS = ("descent", "admm", "fast", "subgradient")
+SPLITS = ("optimised", "uniform")
+BRANCHINGS = ("relaxation", "heuristic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advanced:
+    """Switches for studies and ablations; the defaults are what a user wants.
+
+    Attributes
+    ----------
+    fixing : bool
+        Put features in or out for a whole subtree where the bound allows it.
+    enumeration : bool
+        Close nodes with few supports left by trying them all.
+    split : {"optimised", "uniform"}
+        How the Gram matrix is split: a diagonal fitted to the open nodes, or blocks where they
+        prove more; "uniform" is the paper's smallest eigenvalue, which the paper's bounds always
+        use.
+    branching : {"relaxation", "heuristic"}
+        Branch on the largest relaxed coefficient, or by the paper's rule on the node's own
+        beam-search solution.
+    rebuild : bool
+        Start again on the smaller problem once the root has excluded many features.
+    batch_size : int or None
+        Nodes taken from the queue at once; None chooses by problem size.
+    beam_width : int
+        Supports kept per size by the beam search.
+    record : bool
+        Keep the tree and its dual vectors for ``Result.certificate``.
+    record_limit : float
+        Bytes that the record may take; a larger one is dropped, and the run goes on without. At
+        most a quarter of ``memory_limit`` is used for it.
+    """
+
+    fixing: bool = True
+    enumeration: bool = True
+    split: str = "optimised"
+    branching: str = "relaxation"
+    rebuild: bool = True
+    batch_size: int | None = None
+    beam_width: int = 20
+    record: bool = True
+    record_limit: float = 128e6
+
+    def __post_init__(self) -> None:
+        require_choice("split", self.split, SPLITS)
+        require_choice("branching", self.branching, BRANCHINGS)
+        if self.batch_size is not None:
+            require_count("batch_size", self.batch_size, least=1)
+        require_count("beam_width", self.beam_width, least=1)
+        require_number("record_limit", self.record_limit, least=0.0)
+
+    @classmethod
+    def paper(cls) -> "Advanced":
+        """The OKRidge paper's configuration; use it with ``search="breadth-first"``."""
+        return cls(
+            fixing=False,
+            enumeration=False,
+            split="uniform",
+            branching="heuristic",
+            rebuild=False,
+            batch_size=1,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Limits and methods of one run; see :func:`bestk.solve` for their meaning and units."""
+
+    gap_tol: float = 1e-4
+    time_limit: float | None = None
+    node_limit: int | None = None
+    memory_limit: float | None = None
+    search: str = "best-first"
+    bound: str = "descent"
+    progress: Any = None
+    callback: Callable[..., Any] | None = None
+    n_threads: int | None = None
+    checkpoint: Any = None
+    checkpoint_interval: float = 60.0
+    advanced: Advanced = Advanced()
+
+    def __post_init__(self) -> None:
+        require_number("gap_tol", self.gap_tol, least=0.0)
+        if self.time_limit is not None:
+            require_number("time_limit", self.time_limit, least=0.0, finite=False)
+        if self.node_limit is not None:
+            require_count("node_limit", self.node_limit, least=0)
+        if self.memory_limit is not None:
+            require_number("memory_limit", self.memory_limit, least=0.0, finite=False)
+        if self.n_threads is not None:
+            require_count("n_threads", self.n_threads, least=1)
+        if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
+            raise TypeError("checkpoint must be the name of a file")
+        require_number("checkpoint_interval", self.checkpoint_interval, least=0.0)
+        require_choice("search", self.search, SEARCHES)
+        require_choice("bound", self.bound, BOUNDS)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError("callback must be a function of one Snapshot, or None")
+        if not isinstance(self.advanced, Advanced):
+            raise TypeError("advanced must be a bestk.Advanced, e.g. bestk.Advanced(fixing=False)")
+
+    @property
+    def record_limit(self) -> float:
+        """Bytes for the record of the proof; none if it is not wanted."""
+        most = np.inf if self.memory_limit is None else self.memory_limit / 4
+        return min(self.advanced.record_limit, most) if self.advanced.record else 0.0
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls))
+
+    def as_options(self) -> dict[str, Any]:
+        """The keyword arguments that give these settings."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def for_many(self) -> "Settings":
+        """For several searches after each other."""
+        if self.checkpoint is not None:
+            raise ValueError("a checkpoint serves one search; use bestk.solve or Problem.solve")
+        return self
+
+    def on_one_thread(self) -> "Settings":
+        """For runs that are themselves spread over threads."""
+        return replace(self, n_threads=1)
+
+    def summary(self) -> dict[str, Any]:
+        """The plain values: what a report shows and what can be stored."""
+        hidden = ("progress", "callback", "checkpoint", "checkpoint_interval", "advanced")
+        plain = {name: getattr(self, name) for name in self.names() if name not in hidden}
+        return plain | {f"advanced.{name}": value for name, value in self._changed()}
+
+    def _changed(self):
+        for item in fields(Advanced):
+            value = getattr(self.advanced, item.name)
+            if value != item.default:
+                yield item.name, value
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Settings of a run from keyword arguments; unknown names are an error."""
+    unknown = set(options) - set(Settings.names())
+    if unknown:
+        known = ", ".join(("include", "exclude", "initial_support", *Settings.names()))
+        raise TypeError(f"unknown option {sorted(unknown)[0]!r}; options are {known}")
+    if options.get("advanced") is None:
+        options = {name: value for name, value in options.items() if name != "advanced"}
+    return Settings(**options)

@@ -1,0 +1,5 @@
+"""The command ``bestk``."""
+
+from bestk.cli.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,1 @@
+"""The problem in standard form (unit diagonal, unit y'y): units, the matrix, presolve."""

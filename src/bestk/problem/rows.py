@@ -1,0 +1,227 @@
+"""From arrays and batches to what a problem keeps of them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bestk.base.fingerprint import rows_digest
+from bestk.base.validation import as_matrix, as_vector, as_weights, names_of, require_finite
+from bestk.form.matrix import is_wide
+from bestk.problem.moments import Moments
+from bestk.problem.triangles import Triangle
+
+_SMALLEST_YY = 1e-300
+# Up to so many features a triangular factor of batches is kept beside their sums of products.
+_TRIANGLE_UP_TO = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The data themselves, checked, kept by reference; or a few rows that stand for them.
+
+    ``stand_in`` rows give every model the objective of the real ones, its intercept included.
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    stand_in: bool = False
+
+    @cached_property
+    def digest(self) -> str:
+        return rows_digest(self.X, self.y, self.weight)
+
+
+def moments_of(X, y, weight, fit_intercept, *, partial: bool = False) -> Moments:
+    """Moments of checked arrays in units that are safe to square, or an error that says why not.
+
+    `partial` ones leave out products of different columns.
+    """
+    origin = origin_of(X, y, weight, fit_intercept, partial=partial)
+    moments = origin.of_rows(X, y, weight)
+    if not moments.is_safe:
+        require_finite("X", X)
+        require_finite("y", y)
+        units = _safe_units(X, moments.extreme)
+        if (units != 1.0).any():
+            moments = replace(origin, units=units).of_rows(X, y, weight)
+    require_safe_target(moments, y)
+    return moments.centred() if fit_intercept else moments
+
+
+def require_safe_target(moments: Moments, y: np.ndarray) -> None:
+    if not np.isfinite(moments.yy):
+        require_finite("y", y)
+        raise ValueError("y'y overflows: divide y by its largest absolute value")
+    if moments.yy < _SMALLEST_YY and np.any(y != moments.y_shift):
+        raise ValueError("y'y underflows: divide y by its largest absolute value")
+
+
+class Block(NamedTuple):
+    """One of the batches of rows, checked."""
+
+    number: int
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+    names: tuple[str, ...] | None
+
+
+def blocks_of(batches: Any) -> Iterator[Block]:
+    """The batches that have rows, checked one by one as they come."""
+    p = None
+    for i, item in enumerate(_items(batches)):
+        X = as_matrix(f"X of batch {i}", item[0])
+        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
+        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
+        if len(y) == 0:
+            continue
+        p = p or X.shape[1]
+        if X.shape[1] != p:
+            raise ValueError(f"X of batch {i} has {X.shape[1]} columns, earlier ones {p}")
+        yield Block(i, X, y, weight, names_of(item[0]))
+    if p is None:
+        raise ValueError("batches must yield at least one pair (X, y) with rows")
+
+
+def joined_if_wide(blocks: Iterator[Block]) -> tuple[Block | None, Iterator[Block]]:
+    """(all rows in one block, nothing) if they are wide, else (None, the blocks as they were).
+
+    Rows of wide data are fewer numbers than sums of their products, so they are kept.
+    """
+    kept: list[Block] = []
+    n = 0
+    for block in blocks:
+        n += len(block.y)
+        if not is_wide(n, block.X.shape[1]):
+            return None, chain(kept, [block], blocks)
+        # Whoever makes the blocks may use the same memory for all of them.
+        kept.append(block._replace(X=block.X.copy(), y=block.y.copy()))
+    weights = [block.weight for block in kept]
+    if any(weight is not None for weight in weights):
+        ones = (np.ones(len(block.y)) if block.weight is None else block.weight for block in kept)
+        weight = np.concatenate(list(ones))
+    else:
+        weight = None
+    X, y = (np.concatenate([getattr(block, name) for block in kept]) for name in "Xy")
+    return Block(0, X, y, weight, kept[0].names), iter(())
+
+
+def moments_of_blocks(
+    blocks: Iterable[Block],
+    fit_intercept: bool,
+    n_parts: int = 1,
+    seed: int = 0,
+    watch: Sequence[Callable[..., None]] = (),
+) -> tuple[list[Moments], tuple[str, ...] | None]:
+    """Moments about one origin of batches of rows, dealt out to parts at random, in one pass.
+
+    Whoever watches gets each batch, as checked arrays.
+    """
+    parts: list[Moments] = []
+    names = None
+    rng = np.random.default_rng(seed)
+    n_rows = 0
+    for i, X, y, weight, own in blocks:
+        names = names or own
+        for add in watch:
+            add(X, y, weight)
+        if not parts:
+            # The mean of the first batch is close enough as origin for the others.
+            parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
+        part = dealt(rng, n_rows, len(y), n_parts)
+        n_rows += len(y)
+        for j in range(n_parts):
+            rows = slice(None) if n_parts == 1 else np.flatnonzero(part == j)
+            moments = parts[j].of_rows(X[rows], y[rows], None if weight is None else weight[rows])
+            if not (np.isfinite(moments.squares).all() and np.isfinite(moments.yy)):
+                require_finite(f"X of batch {i}", X)
+                require_finite(f"y of batch {i}", y)
+                raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
+            parts[j] = parts[j] + moments
+    return parts, names
+
+
+def dealt(rng: np.random.Generator, first: int, count: int, n_parts: int) -> np.ndarray:
+    """The part of each of `count` rows, at random, parts of equal size up to one row."""
+    return rng.permutation((first + np.arange(count)) % n_parts)
+
+
+class StandIn:
+    """Rows that stand for all batches: their triangular factor, if it is not too large."""
+
+    def __init__(self, fit_intercept: bool) -> None:
+        self.fit_intercept = fit_intercept
+        self.triangle: Triangle | None = None
+
+    def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+        if X.shape[1] > _TRIANGLE_UP_TO:
+            return
+        X, y = X.astype(np.float64), y.astype(np.float64)
+        if self.triangle is None:
+            self.triangle = Triangle.empty(X.shape[1])
+            # Digits of a column are relative to its size: begin near the mean.
+            self.origin = (X.mean(axis=0), y.mean()) if self.fit_intercept else (0.0, 0.0)
+        if X.shape[1] == self.triangle.n_features:
+            self.triangle = self.triangle.with_rows(X - self.origin[0], y - self.origin[1], weight)
+
+    def rows(self) -> Rows | None:
+        if self.triangle is None:
+            return None
+        return Rows(*self.triangle.rows(self.fit_intercept), None, stand_in=True)
+
+
+def centred_batches(total: Moments) -> Moments:
+    moments = total.centred()
+    if np.isinf(moments.error):
+        raise ValueError(
+            "the first batch is too far from the others to subtract means in one pass; shuffle the "
+            "rows, or subtract a typical row from all of them"
+        )
+    return moments
+
+
+def _items(batches):
+    """The items of batches, each checked to be (X, y) or (X, y, weight)."""
+    if not isinstance(batches, Iterable):
+        raise TypeError("batches must be an iterable of pairs (X, y)")
+    for item in batches:
+        if not isinstance(item, tuple | list) or len(item) not in (2, 3):
+            raise TypeError("batches must yield pairs (X, y) of a block of rows and its targets")
+        yield item
+
+
+def origin_of(X, y, weight, fit_intercept, partial=False) -> Moments:
+    """Empty moments about the (weighted) means of the rows, or about zero."""
+    if not fit_intercept:
+        return Moments.empty(X.shape[1], partial=partial)
+    share = np.ones(len(y)) if weight is None else weight
+    share = share / (share.sum() or 1.0)
+    x_mean = np.zeros(X.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(y), 4096):  # blocks: X may have to be converted
+            rows = slice(start, start + 4096)
+            x_mean += share[rows] @ X[rows]
+        return Moments.empty(X.shape[1], means=(x_mean, float(share @ y)), partial=partial)
+
+
+def _safe_units(X, extreme):
+    """Powers of two that bring columns with extreme norms to order one."""
+    units = np.ones(X.shape[1])
+    for j in np.flatnonzero(extreme):
+        largest = np.abs(X[:, j].astype(np.float64)).max(initial=0.0)
+        if largest > 0.0:
+            units[j] = 2.0 ** (-np.clip(np.frexp(largest)[1], -1000, 1000))
+    return units
+
+
+def mean_of(rows, weight):
+    """Weighted mean over rows; the plain one if there is no weight."""
+    if weight is None:
+        return rows.mean(axis=0)
+    total = weight.sum()
+    return (weight @ rows) / total if total > 0.0 else 0.0

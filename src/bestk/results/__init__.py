@@ -1,0 +1,1 @@
+"""What a run found and proved, as plain data: result, certificate, files."""

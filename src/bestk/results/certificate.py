@@ -1,0 +1,268 @@
+"""A proof as data: what a run claims, and the tree that shows it.
+
+Nothing in here searches or proves; ``recorder.py`` collects, ``verification.py`` checks.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+FORMAT, VERSION = "bestk certificate", 1
+
+
+class SplitRecord(NamedTuple):
+    """A split A = Q + T over some features (theory eqs. 2, 14).
+
+    ``t`` are the charges on the diagonal of T, one per feature. Members of a cluster (positions
+    within ``features``) have t = 0 and a block of T instead. Where ``lower`` and ``upper`` are not
+    empty, its bounds are for models within this box only, those outside being too bad (eq. 19).
+    """
+
+    features: np.ndarray
+    t: np.ndarray
+    clusters: Sequence[np.ndarray] = ()
+    matrices: Sequence[np.ndarray] = ()
+    lower: np.ndarray = np.zeros(0)
+    upper: np.ndarray = np.zeros(0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ProofTree:
+    """The nodes as columns. Node 0 is the root; parents come before their children.
+
+    The supports of a node are those of its parent, after the parent's fixings, that contain
+    ``feature`` (``inside``) or do not; all of them where feature is -1. Its dual vector with its
+    split (-1: none) proves a bound for them and justifies its fixings: features put in, or out, for
+    everything below. ``enumerated`` says that what is left after the fixings was tried support by
+    support. Several proofs may hang below one node; the best of them counts.
+
+    Rows of different lengths lie end to end: row i of ``dual_index`` ends at ``dual_ends[i]``.
+    Features are numbered as in the problem, duals are in units of the standard form (eq. 1).
+    """
+
+    parent: np.ndarray
+    feature: np.ndarray
+    inside: np.ndarray
+    split: np.ndarray
+    enumerated: np.ndarray
+    dual_ends: np.ndarray
+    dual_index: np.ndarray
+    dual_value: np.ndarray
+    in_ends: np.ndarray
+    in_index: np.ndarray
+    out_ends: np.ndarray
+    out_index: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(getattr(self, column.name).nbytes for column in fields(self))
+
+    def dual(self, node: int) -> tuple[np.ndarray, np.ndarray]:
+        """(features, values) of the dual vector of a node."""
+        row = _row(self.dual_ends, node)
+        return self.dual_index[row], self.dual_value[row]
+
+    def fixed_in(self, node: int) -> np.ndarray:
+        return self.in_index[_row(self.in_ends, node)]
+
+    def fixed_out(self, node: int) -> np.ndarray:
+        return self.out_index[_row(self.out_ends, node)]
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        leaf = np.ones(len(self), dtype=bool)
+        leaf[self.parent[self.parent >= 0]] = False
+        return leaf
+
+
+def _row(ends: np.ndarray, i: int) -> slice:
+    return slice(int(ends[i - 1]) if i else 0, int(ends[i]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certificate:
+    """What a run claims about one problem, with its proof.
+
+    The claim: no admissible coefficients have an objective below ``lower_bound``, and ``coef`` has
+    the objective ``objective``. Admissible are at most k nonzeros, the included features counted,
+    none of them excluded, all within ``lower`` and ``upper``.
+
+    ``copies`` holds pairs (feature, other): the first repeats the second up to a factor, so models
+    need not use it. ``fingerprint`` identifies data and problem; see :mod:`bestk.fingerprint`.
+    ``is_box_assumed`` says that nobody gave the bounds: the run chose them (``bounds="auto"``).
+    """
+
+    fingerprint: str
+    k: int
+    alpha: float
+    fit_intercept: bool
+    include: np.ndarray
+    exclude: np.ndarray
+    lower: np.ndarray = field(repr=False)
+    upper: np.ndarray = field(repr=False)
+    coef: np.ndarray = field(repr=False)
+    intercept: float
+    objective: float
+    lower_bound: float
+    copies: np.ndarray = field(repr=False)
+    splits: tuple[SplitRecord, ...] = field(repr=False)
+    tree: ProofTree = field(repr=False)
+    is_box_assumed: bool = False
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the claim takes for granted about coefficients, in words."""
+        if self.is_box_assumed:
+            return (
+                "coefficients lie within a box chosen from the solution itself; models outside it "
+                "may be better",
+            )
+        if np.isfinite(self.lower).any() or np.isfinite(self.upper).any():
+            return ("coefficients lie within the bounds that were given",)
+        return ()
+
+    def verify(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        exact: bool = False,
+        n_threads: int | None = None,
+    ):
+        """Check the claim on the data, with none of the code that made it.
+
+        Returns a :class:`bestk.verification.Verification`: whether the claim holds, the bound and
+        the gap that were verified, and reasons where it does not. ``exact=True`` computes in
+        rational numbers, without any rounding; for small problems.
+        """
+        from bestk.verification.verify import verify
+
+        return verify(self, X, y, sample_weight, exact=exact, n_threads=n_threads)
+
+    def verify_gram(self, G: Any, c: Any, yy: float, *, n_threads: int | None = None):
+        """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
+        from bestk.verification.verify import verify_gram
+
+        return verify_gram(self, G, c, yy, n_threads=n_threads)
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate to a compressed npz file, which :meth:`load` reads."""
+        with open(path, "wb") as file:  # savez would add to a file name it does not like
+            np.savez_compressed(file, allow_pickle=False, **self.to_arrays())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Certificate":
+        """The certificate in a file written by :meth:`save` or :func:`bestk.storage.save`."""
+        return cls.from_arrays(arrays_in(path))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Named plain arrays: what the file holds (see docs/certificates.md)."""
+        plain = {name: getattr(self, name) for name in (*_PLAIN, "is_box_assumed")}
+        header = json.dumps({"format": FORMAT, "version": VERSION, **plain})
+        return {
+            "certificate": np.array(header),
+            **{name: getattr(self, name) for name in _ARRAYS},
+            **proof_arrays(self.tree, self.splits),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Any) -> "Certificate":
+        if "certificate" not in arrays:
+            raise ValueError("this file holds no bestk certificate")
+        header = json.loads(str(arrays["certificate"]))
+        if header.get("format") != FORMAT:
+            raise ValueError("this file holds no bestk certificate")
+        if header["version"] != VERSION:
+            raise ValueError(
+                f"the certificate has format version {header['version']}, this bestk reads "
+                f"{VERSION}; use the bestk that wrote it"
+            )
+        tree, splits = proof_of(arrays)
+        return cls(
+            **{name: header[name] for name in _PLAIN},
+            **{name: arrays[name] for name in _ARRAYS},
+            tree=tree,
+            splits=splits,
+            is_box_assumed=header.get("is_box_assumed", False),  # files before it have none
+        )
+
+
+_PLAIN = (
+    "fingerprint", "k", "alpha", "fit_intercept", "intercept", "objective", "lower_bound",
+)  # fmt: skip
+_COLUMNS = tuple(column.name for column in fields(ProofTree))
+_ARRAYS = ("include", "exclude", "lower", "upper", "coef", "copies")
+
+
+def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np.ndarray]:
+    """A tree and its splits as named plain arrays."""
+    clusters = [cluster for split in splits for cluster in split.clusters]
+    matrices = [np.ravel(matrix) for split in splits for matrix in split.matrices]
+    return {
+        **{f"tree.{name}": getattr(tree, name) for name in _COLUMNS},
+        "splits.ends": ends_of([split.features for split in splits]),
+        "splits.features": joined([split.features for split in splits], np.int32),
+        "splits.t": joined([split.t for split in splits], np.float64),
+        "splits.boxes": ends_of([split.lower for split in splits]),
+        "splits.lower": joined([split.lower for split in splits], np.float64),
+        "splits.upper": joined([split.upper for split in splits], np.float64),
+        "splits.clusters": np.array([len(split.clusters) for split in splits], dtype=np.int64),
+        "clusters.ends": ends_of(clusters),
+        "clusters.members": joined(clusters, np.int32),
+        "clusters.matrices": joined(matrices, np.float64),
+    }
+
+
+def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:
+    """The tree and the splits in arrays made by :func:`proof_arrays`."""
+    tree = ProofTree(**{name: arrays[f"tree.{name}"] for name in _COLUMNS})
+    features = cut(arrays["splits.features"], arrays["splits.ends"])
+    charges = cut(arrays["splits.t"], arrays["splits.ends"])
+    boxes = arrays.get("splits.boxes", np.zeros(len(features), dtype=np.int64))  # none in old files
+    nothing = np.zeros(0)
+    lower = cut(arrays.get("splits.lower", nothing), boxes)
+    upper = cut(arrays.get("splits.upper", nothing), boxes)
+    members = cut(arrays["clusters.members"], arrays["clusters.ends"])
+    blocks = cut(arrays["clusters.matrices"], np.cumsum([len(m) ** 2 for m in members]))
+    splits, first = [], 0
+    for i, count in enumerate(arrays["splits.clusters"].tolist()):
+        own = slice(first, first + count)
+        pairs = zip(blocks[own], members[own], strict=True)
+        matrices = tuple(b.reshape(len(m), len(m)) for b, m in pairs)
+        cluster = tuple(members[own])
+        splits.append(SplitRecord(features[i], charges[i], cluster, matrices, lower[i], upper[i]))
+        first += count
+    return tree, tuple(splits)
+
+
+def arrays_in(path: str | Path) -> dict[str, np.ndarray]:
+    """All arrays of an npz file, or an error that says it is none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file)
+    except (ValueError, TypeError, BadZipFile, EOFError) as error:
+        raise ValueError(f"{path} is no npz file, or a broken one") from error
+
+
+# Rows of different lengths lie end to end in one array.
+
+
+def ends_of(rows: Sequence[Any]) -> np.ndarray:
+    return np.cumsum([len(row) for row in rows], dtype=np.int64)
+
+
+def joined(rows: Sequence[Any], dtype: Any) -> np.ndarray:
+    return np.concatenate([np.zeros(0, dtype=dtype), *rows]).astype(dtype, copy=False)
+
+
+def cut(array: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
+    return np.split(array, ends[:-1]) if len(ends) else []

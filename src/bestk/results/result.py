@@ -1,0 +1,291 @@
+"""What a run found and what it proved."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from bestk.base.validation import as_matrix, names_of
+from bestk.results.certificate import Certificate
+from bestk.results.criteria import information_criterion
+
+# Below this share of y'y an objective is a perfect fit up to rounding, and gaps are measured
+# against the share instead of against the objective.
+PERFECT_FIT = 1e-12
+
+
+class Status(Enum):
+    """Why the run ended. ``status.advice`` says what to do next."""
+
+    OPTIMAL = "optimal"
+    CONDITIONAL = "conditional"
+    PERFECT_FIT = "perfect fit"
+    NUMERICAL_LIMIT = "numerical limit"
+    TIME_LIMIT = "time limit"
+    NODE_LIMIT = "node limit"
+    MEMORY_LIMIT = "memory limit"
+    STOPPED = "stopped by the callback"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def advice(self) -> str:
+        return _ADVICE[self]
+
+    def __str__(self) -> str:
+        return self.value
+
+
+_RESUME = "The solution and the bound hold; the gap is what is left to prove."
+_ADVICE = {
+    Status.OPTIMAL: "Proven: no model with at most k features is better by more than gap_tol.",
+    Status.CONDITIONAL: (
+        "No model inside the box that was chosen is better by more than gap_tol; models with "
+        "larger coefficients were not looked at. Give bounds= that you can defend, or a larger "
+        "box, to learn more."
+    ),
+    Status.PERFECT_FIT: (
+        f"No model is better by more than {PERFECT_FIT:g} of y'y. Which of several perfect models "
+        "is the best cannot be told; fewer features may do."
+    ),
+    Status.NUMERICAL_LIMIT: (
+        "The solution and the bound hold; what is left of the gap is rounding, and no search can "
+        "close it. Solve from rows instead of sums or batches, or give bounds or alpha > 0."
+    ),
+    Status.TIME_LIMIT: f"{_RESUME} Raise time_limit, loosen gap_tol, or give bounds or alpha > 0.",
+    Status.NODE_LIMIT: f"{_RESUME} Raise node_limit or loosen gap_tol.",
+    Status.MEMORY_LIMIT: f'{_RESUME} Raise memory_limit or use search="depth-first".',
+    Status.STOPPED: f"{_RESUME} The callback asked for the stop.",
+    Status.INTERRUPTED: f"{_RESUME} Solve again with initial_support=result.support to go on.",
+}
+
+
+def relative_gap(objective: float, lower_bound: float, yy: float) -> float:
+    """(objective - lower_bound) / objective, the honest gap; a perfect fit is judged by y'y."""
+    difference = max(objective - lower_bound, 0.0)
+    if difference == 0.0:
+        return 0.0
+    return difference / max(objective, PERFECT_FIT * yy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """The state of a run at one moment; passed to ``callback`` and ``progress``."""
+
+    seconds: float
+    n_nodes: int
+    n_open: int
+    objective: float
+    lower_bound: float
+    yy: float = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.objective, self.lower_bound, self.yy)
+
+    @property
+    def explained_gap(self) -> float:
+        """(objective - lower_bound) / (y'y - objective), the gap of the OKRidge paper."""
+        difference = max(self.objective - self.lower_bound, 0.0)
+        if difference == 0.0:
+            return 0.0
+        explained = self.yy - self.objective
+        return difference / explained if explained > 0 else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Result:
+    """The best model found, with the bound that is proven for it.
+
+    Attributes
+    ----------
+    k, alpha : int, float
+        Largest number of features and ridge penalty that were asked for.
+    coef : (p,) array
+        Coefficients, at most k of them nonzero.
+    intercept : float
+        Constant term; 0 unless ``fit_intercept``.
+    support : (m,) int array
+        Sorted indices of the chosen features, m <= k.
+    objective : float
+        ``||y - intercept - X coef||^2 + alpha ||coef||^2``, y'y included.
+    lower_bound : float
+        Proven: no admissible coefficient vector has an objective below it; with a box that was
+        chosen, none inside it.
+    gap, explained_gap : float
+        ``(objective - lower_bound)`` over the objective, and over ``y'y - objective``.
+    status, message : Status, str
+        Why the run ended, and what that means for the user.
+    n_nodes, seconds : int, float
+        Nodes bounded or enumerated, and wall-clock time.
+    yy : float
+        Objective of the model without features: y'y, of centred y if there is an intercept.
+    n_samples, fit_intercept, feature_names, settings
+        What the problem and the run were.
+    assumptions : tuple of str
+        What the bound rests on besides the data, in words; mostly empty.
+    at_bounds : tuple of int
+        Features whose coefficient is not zero and lies at a bound, given or chosen.
+    box : float or None
+        With ``bounds="auto"``, the box that was chosen: no ``|coef_j|`` times the length of its
+        column exceeds ``box`` times the length of y (ridge included in the one, means taken off
+        both if there is an intercept). None if there was nothing to choose.
+    history : structured array (seconds, nodes, incumbent, bound)
+        How incumbent and bound moved.
+    certificate : Certificate or None
+        The proof, for anyone to check; None once it grew too large to keep.
+    """
+
+    k: int
+    alpha: float
+    coef: np.ndarray
+    intercept: float
+    support: np.ndarray
+    objective: float
+    lower_bound: float
+    gap: float
+    explained_gap: float
+    status: Status
+    n_nodes: int
+    seconds: float
+    yy: float
+    n_samples: int | None
+    fit_intercept: bool
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    assumptions: tuple[str, ...] = ()
+    at_bounds: tuple[int, ...] = ()
+    box: float | None = None
+    history: np.ndarray = field(repr=False)
+    certificate: Certificate | None = field(default=None, repr=False)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the search came to its end, and no box was chosen for it."""
+        return self.status in (Status.OPTIMAL, Status.PERFECT_FIT)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the search came to its end: no limit or interruption left anything open."""
+        return self.is_proven or self.status is Status.CONDITIONAL
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the bound holds only inside a box that was chosen (``bounds="auto"``)."""
+        return self.box is not None
+
+    @property
+    def message(self) -> str:
+        return " ".join([f"{str(self.status).capitalize()}.", self.status.advice, *self._remarks])
+
+    @property
+    def _remarks(self) -> list[str]:
+        """What else has to be said about the bound."""
+        remarks = [self.bound_remark] if self.at_bounds else []
+        if self.is_conditional and self.status is not Status.CONDITIONAL:
+            remarks.append("The bound is proven only among models inside the box.")
+        return remarks + [f"Assumed: {text}" for text in self.assumptions]
+
+    @property
+    def bound_remark(self) -> str:
+        """Which coefficients lie at their bounds, in words; empty if none does."""
+        if not self.at_bounds:
+            return ""
+        *names, last = [self.name(j) for j in self.at_bounds[:5]]
+        if len(self.at_bounds) > 5:
+            names, last = [*names, last], f"{len(self.at_bounds) - 5} more"
+        which = f"{', '.join(names)} and {last} are at their bounds"
+        if not names:
+            which = f"{last} is at its bound"
+        return f"{which}: a wider box may allow a better model."
+
+    @property
+    def rss(self) -> float:
+        """Sum of (weighted) squared residuals, the objective without the ridge penalty."""
+        shrunk = np.sqrt(self.alpha) * self.coef
+        return max(self.objective - float(shrunk @ shrunk), 0.0)
+
+    @property
+    def r2(self) -> float:
+        """Share of y'y that is explained; the usual R^2 if there is an intercept."""
+        return 1.0 - self.rss / self.yy if self.yy > 0 else 1.0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the chosen features; x0, x1, ... where the data had none."""
+        return [self.name(j) for j in self.support]
+
+    def name(self, feature: int) -> str:
+        return self.feature_names[feature] if self.feature_names else f"x{feature}"
+
+    def predict(self, X: Any) -> np.ndarray:
+        """``intercept + X coef`` for rows X (n, p) in the column order of the fit."""
+        names = names_of(X)
+        if names and self.feature_names and names != self.feature_names:
+            raise ValueError("X has other column names, or another order, than the data of the fit")
+        X = as_matrix("X", X)
+        if X.shape[1] != len(self.coef):
+            raise ValueError(f"X has {X.shape[1]} columns, but the model has {len(self.coef)}")
+        return self.intercept + X[:, self.support] @ self.coef[self.support]
+
+    def criterion(self, name: str = "aicc") -> float:
+        """AICc, BIC or EBIC of this model (theory eq. 13); smaller is better."""
+        return information_criterion(
+            name,
+            rss=max(self.rss, PERFECT_FIT * self.yy),
+            n=self.n_samples,
+            size=len(self.support),
+            extra=1 + self.fit_intercept,
+            p=len(self.coef),
+        )
+
+    def equation(self, target: str = "y", digits: int = 4) -> str:
+        """The model as text, such as ``y = 152.1 + 5.7 bmi - 0.2 age``."""
+        terms = [(self.coef[j], f" {self.name(j)}") for j in self.support]
+        if self.fit_intercept:
+            terms.insert(0, (self.intercept, ""))
+        if not terms:
+            return f"{target} = 0"
+        text = "".join(
+            f" {'-' if value < 0 else '+'} {abs(value):.{digits}g}{name}" for value, name in terms
+        )
+        return f"{target} = {text[3:] if text.startswith(' + ') else '-' + text[3:]}"
+
+    def plot(self, ax: Any = None) -> Any:
+        """The gap over time (:func:`bestk.plots.gap`); returns the matplotlib Axes."""
+        from bestk.show import plots
+
+        return plots.gap(self, ax=ax)
+
+    def to_html(self, path: Any = None, **options: Any) -> str:
+        """One self-contained page (:func:`bestk.report.result_page`), written to path if given."""
+        from bestk.show import report
+
+        return report.write(report.result_page(self, **options), path)
+
+    def _repr_html_(self) -> str:
+        from bestk.show import report
+
+        return report.result_summary(self)
+
+    def __str__(self) -> str:
+        rows = [
+            ("status", str(self.status)),
+            ("objective", f"{self.objective:.10g}"),
+            ("lower bound", f"{self.lower_bound:.10g}"),
+            ("gap", f"{self.gap:.3g}  (explained gap {self.explained_gap:.3g})"),
+            ("R²", f"{self.r2:.6g}"),
+            ("nodes", f"{self.n_nodes}"),
+            ("seconds", f"{self.seconds:.3g}"),
+        ]
+        lines = [f"bestk: {len(self.support)} of {len(self.coef)} features"]
+        lines += [f"  {name:<12} {value}" for name, value in rows]
+        shown = self.support[:20]
+        terms = [("intercept", self.intercept)] if self.fit_intercept else []
+        terms += [(self.name(j), self.coef[j]) for j in shown]
+        width = max([12, *(len(name) for name, _ in terms)])
+        lines += [f"  {'feature':<{width}} coefficient"]
+        lines += [f"  {name:<{width}} {value:.8g}" for name, value in terms]
+        if len(self.support) > len(shown):
+            lines += [f"  ... and {len(self.support) - len(shown)} more"]
+        return "\n".join([*lines, self.status.advice, *self._remarks])

@@ -1,0 +1,1 @@
+"""Branch and bound: the tree, what steers it, its record and its checkpoints."""

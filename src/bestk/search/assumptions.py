@@ -1,0 +1,78 @@
+"""What a proof rests on besides the data: said in words, and mostly nothing."""
+
+import numpy as np
+
+from bestk.bounds.split import is_positive_semidefinite
+from bestk.form.presolve import Presolved
+from bestk.problem.regression import Problem
+from bestk.search.automatic_box import FACTOR
+
+
+def assumptions_of(presolved: Presolved, k: int) -> tuple[str, ...]:
+    """A box that was chosen; and where numbers cannot tell two cases apart, which was taken."""
+    found = (
+        _box(presolved.problem),
+        _copies(presolved),
+        _dependence(presolved),
+        _products(presolved, k),
+    )
+    return tuple(text for text in found if text)
+
+
+def _box(problem: Problem) -> str | None:
+    if problem.box is None:
+        return None
+    return (
+        f"Coefficients, times the lengths of their columns, are at most {FACTOR:g} times the "
+        f"largest of a first model, {problem.box / FACTOR:.4g} of the length of y."
+    )
+
+
+def _copies(presolved: Presolved) -> str | None:
+    problem = presolved.problem
+    names = [
+        f"{_name(problem, copy)} repeats {_name(problem, other)}"
+        for copy, other in presolved.copies
+        if not _is_exact_multiple(problem, copy, other)
+    ]
+    if not names:
+        return None
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"{', '.join(names[:5])}{more} up to rounding (1e-14), so models need not use both."
+
+
+def _dependence(presolved: Presolved) -> str | None:
+    if presolved.form is None or not presolved.form.dependent:
+        return None
+    return (
+        "Some features depend on others up to rounding (1e-13 of their length); what they add to "
+        "those is taken to be nothing."
+    )
+
+
+def _products(presolved: Presolved, k: int) -> str | None:
+    """Without rows, nearly dependent features are known to within the error of their products."""
+    form, problem = presolved.form, presolved.problem
+    if form is None or problem._data is not None:
+        return None
+    if is_positive_semidefinite(form.A, np.full(form.p, 4.0 * k * form.eps)):
+        return None
+    return (
+        "Only sums of products are known, and some features are nearly dependent. For models whose "
+        "terms are B times as long as y in total the bound may be too high by "
+        f"{form.eps:.0e} (1 + B)^2 y'y."
+    )
+
+
+def _is_exact_multiple(problem: Problem, copy: int, other: int) -> bool:
+    """Is a column another one times a power of two?"""
+    if problem._data is None:
+        return False
+    x, z = problem._data.X[:, copy], problem._data.X[:, other]
+    largest = int(np.argmax(np.abs(z)))
+    factor = float(x[largest]) / float(z[largest])
+    return abs(np.frexp(factor)[0]) == 0.5 and np.array_equal(x, factor * z)
+
+
+def _name(problem: Problem, feature: int) -> str:
+    return problem.feature_names[feature] if problem.feature_names else f"x{feature}"

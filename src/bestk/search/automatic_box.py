@@ -1,0 +1,84 @@
+"""``bounds="auto"``: a box chosen from a first model, and what is only known inside it.
+
+A box is one number: ``|b_j| <= box`` for every feature, in units of the standard form, where
+columns and y have length one. So it does not depend on the units of features. What is proven in a
+box that nobody can vouch for is conditional: models with larger coefficients were not looked at.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+
+from bestk.base.settings import Settings
+from bestk.form.presolve import Presolved
+from bestk.problem.regression import Problem
+from bestk.search.improvement import Improver
+from bestk.supports.incumbent import Incumbent
+
+# The box reaches so many times as far as the largest coefficient of the first model.
+FACTOR = 1.5
+# Smaller coefficients, in units of the standard form, explain nothing but rounding.
+_NOTHING = 1e-12
+# A coefficient this close to its bound, relative to it, is at it.
+_ROUNDING = 1e-9
+
+
+def boxed(
+    presolved: Presolved, k: int, starts: Sequence[np.ndarray], settings: Settings
+) -> tuple[Presolved, list[np.ndarray]]:
+    """The problem in the box that it asks for, and supports to start from.
+
+    Nothing changes unless the bounds are to be chosen. They stay infinite where the first model is
+    zero: there is nothing to choose them from.
+    """
+    problem = presolved.problem
+    if not problem.chooses_box or len(presolved.include) > k:  # which is an error of the search
+        return presolved, []
+    first = _first_model(presolved, k, starts, settings)
+    used = first.coef != 0.0
+    sizes = np.abs(first.coef[used]) / _units(problem)[first.support[used]]
+    largest = float(sizes.max(initial=0.0))
+    inside = in_box(problem, FACTOR * largest if largest > _NOTHING else None)
+    return presolved.within(inside), [first.support]
+
+
+def in_box(problem: Problem, box: float | None) -> Problem:
+    """The problem in a box that was chosen; None leaves its bounds as they are."""
+    if box is None:
+        return replace(problem, chooses_box=False)
+    unit = _units(problem)
+    # Features that cannot enter a model need no bounds.
+    reach = np.where((unit > 0.0) & np.isfinite(unit), box * unit, np.inf)
+    return replace(problem, lower=-reach, upper=reach, chooses_box=False, box=box)
+
+
+def at_bounds(problem: Problem, coef: np.ndarray) -> tuple[int, ...]:
+    """Features whose coefficient is not zero and lies at a bound, up to rounding."""
+    near = 1.0 - _ROUNDING
+    held = (coef >= near * problem.upper) | (coef <= near * problem.lower)
+    return tuple(np.flatnonzero(held & (coef != 0.0)).tolist())
+
+
+def _first_model(
+    presolved: Presolved, k: int, starts: Sequence[np.ndarray], settings: Settings
+) -> Incumbent:
+    """A good model without any bounds: beam search and swaps, as at the root of a tree."""
+    incumbent = Incumbent(presolved.problem, presolved.fits)
+    for support in (presolved.required, *starts):
+        incumbent.offer(np.union1d(support, presolved.required))
+    form, size = presolved.form, presolved.size(k)
+    if form is not None and size > 0:
+        limit = np.inf if settings.time_limit is None else settings.time_limit
+        improver = Improver(incumbent, deadline=perf_counter() + limit)
+        improver.search(form, presolved.inside, size, settings.advanced.beam_width)
+    return incumbent
+
+
+def _units(problem: Problem) -> np.ndarray:
+    """What ``StandardForm.unit`` is, for all features; inf for columns of zeros."""
+    squares = problem.squares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = problem.units * np.sqrt(problem.yy) / np.sqrt(squares + problem.ridge)
+    return np.where(squares > 0.0, unit, np.inf)

@@ -1,0 +1,71 @@
+"""Better models on the way: beam search at the root, rounding of relaxations below it."""
+
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from bestk.base.constants import FREE, IN
+from bestk.form.standard_form import StandardForm
+from bestk.search.frontier import Node
+from bestk.supports.beam import beam_supports, fit_supports, improve_by_swaps
+from bestk.supports.incumbent import Incumbent
+
+# Seconds that a first model may take whatever the limit: nearly always it takes much less.
+_FIRST_MODEL = 1.0
+
+
+class Improver:
+    """Offers supports to the incumbent; exact fits decide. ``seen`` are those rounded before.
+
+    Searching ends early at the `deadline`, but has a second for a first model.
+    """
+
+    def __init__(self, incumbent: Incumbent, *, deadline: float) -> None:
+        self.incumbent = incumbent
+        self.deadline = max(deadline, perf_counter() + _FIRST_MODEL)
+        self.seen: set[bytes] = set()
+
+    def stop(self) -> bool:
+        return perf_counter() >= self.deadline
+
+    @property
+    def nbytes(self) -> int:
+        return 200 * len(self.seen)
+
+    def search(self, form: StandardForm, inside: np.ndarray, k: int, width: int) -> None:
+        """Beam search and swaps from a set of features."""
+        if form.p <= k:
+            self.incumbent.offer(form.features)  # nothing to choose
+        else:
+            found = beam_supports(form, inside, k, width=width, stop=self.stop)[0]
+            self._offer_swapped(form, found, inside)
+
+    def round(self, form: StandardForm, inside: np.ndarray, k: int, nodes: Sequence[Node]) -> None:
+        """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""
+        supports = [s for node in nodes if (s := self._rounded(node, k)) is not None]
+        if not supports:
+            return
+        _, values = fit_supports(form, np.array(supports))
+        best = int(values.argmin())
+        if values[best] < self.incumbent.value - 1e-12:
+            self._offer_swapped(form, supports[best], inside)
+
+    def _rounded(self, node: Node, k: int) -> np.ndarray | None:
+        """The support that a node's relaxation suggests, if it is a new one."""
+        inside = np.flatnonzero(node.state == IN)
+        r = k - len(inside)
+        candidates = node.state[node.nonzeros] == FREE
+        index, size = node.nonzeros[candidates], np.abs(node.values[candidates])
+        if len(index) < r:
+            return None
+        support = np.sort(np.concatenate([inside, index[np.argsort(-size, kind="stable")[:r]]]))
+        if support.tobytes() in self.seen:
+            return None
+        self.seen.add(support.tobytes())
+        return support
+
+    def _offer_swapped(self, form, support, inside) -> None:
+        everything = np.ones(form.p, dtype=bool)
+        better = improve_by_swaps(form, support, inside, everything, self.stop)
+        self.incumbent.offer(form.features[better])

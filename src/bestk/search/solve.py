@@ -1,0 +1,412 @@
+"""From arrays to a proven model: the functions users call."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bestk.base.fingerprint import fingerprint
+from bestk.base.settings import Advanced, Settings, settings_of
+from bestk.base.threads import Workers, blas_threads, default_threads
+from bestk.base.validation import as_features, is_auto, require_count
+from bestk.form.presolve import Presolved
+from bestk.problem.regression import Problem
+from bestk.results.certificate import Certificate
+from bestk.results.progress import make_progress
+from bestk.results.result import Result, Snapshot, Status, relative_gap
+from bestk.search.assumptions import assumptions_of
+from bestk.search.automatic_box import at_bounds, boxed
+from bestk.search.checkpoint import Checkpoint, Writer, require_same_question
+from bestk.search.recorder import Recorder
+from bestk.search.tree import Tree
+from bestk.supports.enumeration import Shortlist
+from bestk.supports.incumbent import Incumbent
+
+HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
+# A share of an objective that is not told from rounding.
+_ROUNDING = 1e-9
+# Up to so many features, and entries of wide data, one BLAS thread is as fast as a pool, and far
+# faster on a busy machine.
+_SMALL, _SMALL_WIDE = 1500, 2e7
+
+
+def solve(
+    X: Any,
+    y: Any,
+    k: int,
+    *,
+    alpha: float = 0.0,
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    initial_support: Any = None,
+    gap_tol: float = 1e-4,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    memory_limit: float | None = None,
+    search: str = "best-first",
+    bound: str = "descent",
+    progress: Any = None,
+    callback: Any = None,
+    n_threads: int | None = None,
+    checkpoint: Any = None,
+    checkpoint_interval: float = 60.0,
+    advanced: Advanced | None = None,
+) -> Result:
+    """Minimise ``||y - X b||^2 + alpha ||b||^2`` with at most k nonzeros in b, and prove it.
+
+    Parameters
+    ----------
+    X, y : array-like, (n, p) and (n,)
+        Finite real data; X may be a data frame. X is neither copied nor changed.
+    k : int
+        Largest number of features, >= 0.
+    alpha : float
+        Ridge penalty, >= 0.
+    bounds : pair (lower, upper), "auto" or None
+        Scalars or (p,) arrays, lower <= 0 <= upper, as in scipy.optimize.lsq_linear. "auto" chooses
+        a box from a first model: no coefficient, times the length of its column, may exceed 1.5
+        times the largest of that model. Proofs get easier, but hold inside the box only: the status
+        is then ``CONDITIONAL`` instead of ``OPTIMAL``, and ``result.box`` is the box.
+    include, exclude : lists of column names or indices, or masks
+        Features that must, or must not, be in the model.
+    sample_weight : (n,) array or None
+        Nonnegative weights of the squared residuals.
+    fit_intercept : bool
+        Give every model a free intercept, neither penalised nor counted in k.
+    initial_support : list of names or indices, or None
+        A model to start from, at most k features.
+    gap_tol : float
+        The run ends when ``(objective - lower_bound) / objective`` is at most this.
+    time_limit, node_limit, memory_limit : float (seconds), int, float (bytes of the tree), or None
+        Limits stop a run; the best model and a bound that holds come back.
+    search : {"best-first", "breadth-first", "depth-first"}
+        Order in which nodes are taken; "breadth-first" is the paper's.
+    bound : {"descent", "admm", "fast", "subgradient"}
+        How the relaxation is solved; the last three are the paper's methods.
+    progress : bool or object
+        True shows a live line; an object gets update(snapshot) and close().
+    callback : function of a Snapshot, or None
+        Called after every batch of nodes; a true return value stops the run.
+    n_threads : int or None
+        Threads for our kernels and BLAS; None means all cores.
+    checkpoint : file name or None
+        Write the open tree there every `checkpoint_interval` seconds and at the end;
+        :func:`resume` goes on from it, also after the process was killed.
+    advanced : Advanced or None
+        Switches for studies, e.g. ``bestk.Advanced(fixing=False)``.
+
+    Returns
+    -------
+    Result
+
+    Examples
+    --------
+    >>> import bestk
+    >>> X, y, coef = bestk.datasets.make_synthetic(200, 30, k=3, rho=0.5)
+    >>> result = bestk.solve(X, y, k=3)
+    >>> result.status.name, result.support.tolist()
+    ('OPTIMAL', [0, 10, 20])
+    """
+    started = perf_counter()
+    settings = Settings(
+        gap_tol=gap_tol,
+        time_limit=time_limit,
+        node_limit=node_limit,
+        memory_limit=memory_limit,
+        search=search,
+        bound=bound,
+        progress=progress,
+        callback=callback,
+        n_threads=n_threads,
+        checkpoint=checkpoint,
+        checkpoint_interval=checkpoint_interval,
+        advanced=advanced or Advanced(),
+    )
+    k = require_count("k", k, least=0)
+    problem = Problem.from_data(
+        X,
+        y,
+        alpha=alpha,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
+    )
+    return _solve(problem, k, include, exclude, initial_support, settings, started)
+
+
+def solve_problem(
+    problem: Problem,
+    k: int,
+    *,
+    include: Any = None,
+    exclude: Any = None,
+    initial_support: Any = None,
+    **options: Any,
+) -> Result:
+    """:func:`solve` for a Problem that is already there."""
+    started = perf_counter()
+    settings = settings_of(options)
+    k = require_count("k", k, least=0)
+    return _solve(problem, k, include, exclude, initial_support, settings, started)
+
+
+def resume(
+    checkpoint: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    sample_weight: Any = None,
+    problem: Problem | None = None,
+    **options: Any,
+) -> Result:
+    """Go on with a run from the file that ``solve(..., checkpoint=...)`` wrote.
+
+    Parameters
+    ----------
+    checkpoint : file name
+        Also written on: the run can be interrupted and resumed any number of times.
+    X, y, sample_weight
+        The data of the run; other data are refused. Instead, a `problem` may be given.
+    **options
+        Options of :func:`solve` that are to change, such as `time_limit`. Limits of the first run
+        are not taken over; `time_limit` counts from now, `node_limit` from the first beginning.
+        `k`, `include` and `exclude` need not be repeated, and must be the same if they are.
+
+    Returns
+    -------
+    Result
+        Seconds, nodes and history of the whole run, and one certificate for all of it. After a
+        kill the tree is the same as that of a run that was never stopped, of wide data up to
+        rounding.
+    """
+    started = perf_counter()
+    saved = Checkpoint.read(checkpoint)
+    question = saved.header["question"]
+    asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
+    settings = saved.settings({"checkpoint": checkpoint} | options)
+    box = question.get("box")
+    if problem is None:
+        if X is None or y is None:
+            raise TypeError("resume needs the data of the run: X and y, or problem=")
+        problem = Problem.from_data(
+            X,
+            y,
+            alpha=question["alpha"],
+            bounds=question["bounds"],
+            sample_weight=sample_weight,
+            fit_intercept=question["fit_intercept"],
+            n_threads=settings.n_threads,
+        )
+        problem = replace(problem, box=box)
+    elif problem.chooses_box:  # which the run has done, unless there was nothing to choose
+        bounds = None if box is None else question["bounds"]
+        problem = replace(problem.with_bounds(bounds), box=box)
+    k = asked["k"]
+    with small_blas(problem, settings):
+        presolved = Presolved.of(problem, asked["include"], asked["exclude"])
+        require_same_question(saved, presolved, k)
+        return solve_presolved(presolved, k, [], settings, started, saved=saved)
+
+
+def _solve(problem, k, include, exclude, initial_support, settings, started) -> Result:
+    with small_blas(problem, settings):
+        presolved = Presolved.of(problem, include, exclude)
+        start = _start(presolved, k, initial_support)
+        presolved, found = boxed(presolved, k, [start], settings)
+        return solve_presolved(presolved, k, [start, *found], settings, started)
+
+
+def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
+    p, names = presolved.problem.n_features, presolved.problem.feature_names
+    start = as_features("initial_support", initial_support, p, names)
+    if len(start) > k:
+        raise ValueError(f"initial_support has {len(start)} features, but k = {k}")
+    if np.isin(start, presolved.exclude).any():
+        raise ValueError("initial_support contains excluded features")
+    if len(np.union1d(start, presolved.include)) > max(k, len(presolved.include)):
+        raise ValueError(f"initial_support and include together name more than k = {k} features")
+    return start
+
+
+def small_blas(problem: Problem, settings: Settings):
+    """A context in which BLAS uses one thread, or for large problems those of the settings."""
+    p, n = problem.n_features, problem.n_samples or 0
+    small = n * p <= _SMALL_WIDE if problem.is_partial else p <= _SMALL
+    return blas_threads(1 if small else settings.n_threads or default_threads())
+
+
+def beam_search(
+    X: Any,
+    y: Any,
+    k: int,
+    *,
+    alpha: float = 0.0,
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    width: int = 50,
+    n_threads: int | None = None,
+) -> Result:
+    """The warm start alone: beam search and swaps, without any proof (lower_bound 0).
+
+    Parameters are those of :func:`solve`; `width` supports are kept per size.
+    """
+    if is_auto(bounds):
+        raise ValueError(
+            'bounds="auto" chooses a box for a proof, and beam_search makes none; leave bounds '
+            "out, or give a pair (lower, upper)"
+        )
+    options = Advanced(beam_width=width)
+    problem = Problem.from_data(
+        X,
+        y,
+        alpha=alpha,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
+    )
+    return problem.solve(
+        k, include=include, exclude=exclude, node_limit=0, n_threads=n_threads, advanced=options
+    )
+
+
+def solve_presolved(
+    presolved: Presolved,
+    k: int,
+    starts: Sequence[np.ndarray],
+    settings: Settings,
+    started: float,
+    shortlist: Shortlist | None = None,
+    saved: Checkpoint | None = None,
+) -> Result:
+    """One search from known supports; BLAS threads are the caller's business.
+
+    With a shortlist there is nothing left to search.
+    """
+    problem, include = presolved.problem, presolved.include
+    if len(include) > k:
+        raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
+    incumbent = Incumbent(problem, presolved.fits)
+    incumbent.offer(presolved.required)
+    for support in starts:
+        incumbent.offer(np.union1d(support, presolved.required))
+    history: list[tuple[float, int, float, float]] = []
+    size = presolved.size(k)
+    for support in shortlist.supports if shortlist else []:
+        incumbent.offer(support)
+    progress = make_progress(settings.progress)
+    try:
+        if size <= 0 or (shortlist and incumbent.objective <= shortlist.floor):
+            bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
+            recorder = Recorder(settings.record_limit)
+            recorder.close_by_enumeration(0)
+        else:
+            writer = Writer.of(settings, presolved, k)
+            with Workers(settings.n_threads) as pool:
+                tree = Tree(
+                    presolved, size, incumbent, settings, pool, progress, started, saved, writer
+                )
+                status = tree.run()
+            bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
+            started = tree.started
+            recorder = tree.recorder
+    finally:
+        progress.close()
+    searched, bound = bound, min(bound, _certain(incumbent))
+    gap = relative_gap(incumbent.objective, bound, problem.yy)
+    if gap <= settings.gap_tol:
+        status = Status.OPTIMAL
+    elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
+        status = Status.NUMERICAL_LIMIT
+    if status is Status.OPTIMAL and problem.box is not None:
+        status = Status.CONDITIONAL
+    return _result(
+        presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
+    )
+
+
+def _certain(incumbent: Incumbent) -> float:
+    """The incumbent's objective, or what is certain of it where that is mostly rounding."""
+    problem, objective = incumbent.problem, incumbent.objective
+    least = problem.least_objective(incumbent.support, incumbent.coef, objective)
+    return objective if least >= (1.0 - _ROUNDING) * objective else least
+
+
+def _result(
+    presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
+) -> Result:
+    problem = presolved.problem
+    coef = np.zeros(problem.n_features)
+    coef[incumbent.support] = incumbent.coef
+    seconds = perf_counter() - started
+    end = Snapshot(
+        seconds=seconds,
+        n_nodes=n_nodes,
+        n_open=0,
+        objective=incumbent.objective,
+        lower_bound=min(bound, incumbent.objective),
+        yy=problem.yy,
+    )
+    history = [*history, (seconds, n_nodes, end.objective, end.lower_bound)]
+    result = Result(
+        k=k,
+        alpha=problem.alpha,
+        coef=coef,
+        intercept=float(problem.y_mean - problem.x_mean @ coef),
+        support=np.union1d(incumbent.support, presolved.include),
+        objective=end.objective,
+        lower_bound=end.lower_bound,
+        gap=end.gap,
+        explained_gap=end.explained_gap,
+        status=status,
+        n_nodes=n_nodes,
+        seconds=seconds,
+        yy=problem.yy,
+        n_samples=problem.n_samples,
+        fit_intercept=problem.fit_intercept,
+        feature_names=problem.feature_names,
+        settings=settings.summary(),
+        assumptions=assumptions_of(presolved, k),
+        at_bounds=at_bounds(problem, coef),
+        box=problem.box,
+        history=np.array(history, dtype=HISTORY),
+    )
+    return replace(result, certificate=_certificate(presolved, result, recorder))
+
+
+def _certificate(presolved: Presolved, result: Result, recorder: Recorder) -> Certificate | None:
+    proof = recorder.proof()
+    if proof is None:
+        return None
+    problem = presolved.problem
+    claim: dict[str, Any] = {
+        "k": result.k,
+        "alpha": problem.alpha,
+        "fit_intercept": problem.fit_intercept,
+        "include": presolved.include,
+        "exclude": presolved.exclude,
+        "lower": problem.lower,
+        "upper": problem.upper,
+        "is_box_assumed": problem.box is not None,
+    }
+    tree, splits = proof
+    return Certificate(
+        **claim,
+        fingerprint=fingerprint(problem.digest, **claim),
+        coef=result.coef,
+        intercept=result.intercept,
+        objective=result.objective,
+        lower_bound=result.lower_bound,
+        copies=presolved.copies,
+        splits=splits,
+        tree=tree,
+    )

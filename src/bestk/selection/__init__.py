@@ -1,0 +1,1 @@
+"""Many searches for one answer: paths, penalties, folds, runners-up, estimators."""

@@ -1,0 +1,370 @@
+"""Cross-validation over k and alpha, every fit with its own proof.
+
+The rows outside a fold have the moments of all rows minus those of the fold, so the data are read
+once, whatever the number of folds, sizes and penalties.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bestk.base.settings import Settings, settings_of
+from bestk.base.validation import as_bounds, as_penalties, is_auto, require_choice, require_count
+from bestk.form.matrix import is_wide
+from bestk.problem.moments import Moments
+from bestk.problem.regression import Problem
+from bestk.problem.rows import (
+    Block,
+    Rows,
+    blocks_of,
+    centred_batches,
+    dealt,
+    joined_if_wide,
+    moments_of,
+    moments_of_blocks,
+    origin_of,
+)
+from bestk.results.result import Result, Status
+from bestk.selection.jobs import run_jobs
+from bestk.selection.path import Path, as_sizes, path_of
+
+RULES = ("min", "one-se")
+# A fold that holds nearly all of a column's variance would cost this factor in accuracy; its
+# complement is then summed up afresh.
+_CANCELLATION = 100.0
+_TOO_FEW = "there are too few rows for n_folds = {}"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CrossValidation:
+    """Errors on held-out rows for every alpha, k and fold.
+
+    Attributes
+    ----------
+    ks, alphas : (m,) and (a,) arrays
+        The grid, ascending.
+    errors : (a, m, n_folds) array
+        Error of each fit on the rows it has not seen; smaller is better.
+    measure : str
+        What the errors are.
+    paths : tuple over alphas of tuples over folds of Path
+        The fits themselves, each with its bound and certificate.
+    """
+
+    ks: np.ndarray
+    alphas: np.ndarray
+    errors: np.ndarray = field(repr=False)
+    measure: str = "mean squared error"
+    paths: tuple[tuple[Path, ...], ...] = field(repr=False)
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(a, m) mean error over folds."""
+        return self.errors.mean(axis=2)
+
+    @property
+    def standard_error(self) -> np.ndarray:
+        """(a, m) standard error of :attr:`mean`."""
+        n_folds = self.errors.shape[2]
+        return self.errors.std(axis=2, ddof=1) / np.sqrt(n_folds)
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """(a, m, n_folds) proven gap of each fit."""
+        gaps = [[path.gaps for path in folds] for folds in self.paths]
+        return np.moveaxis(np.array(gaps), 1, 2)
+
+    @property
+    def share_proven(self) -> float:
+        """Share of the fits that are proven optimal."""
+        return sum(r.is_proven for r in self._results) / len(self._results)
+
+    @property
+    def is_proven(self) -> bool:
+        return self.share_proven == 1.0
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every search came to its end; see :attr:`Result.is_closed`."""
+        return all(r.is_closed for r in self._results)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether bounds hold only inside boxes that were chosen; see ``Result.is_conditional``."""
+        return any(r.is_conditional for r in self._results)
+
+    @property
+    def share_conditional(self) -> float:
+        """Share of the fits that are proven the best inside a box that was chosen, only."""
+        return sum(r.status is Status.CONDITIONAL for r in self._results) / len(self._results)
+
+    @property
+    def claim(self) -> str:
+        """What is proven about the fits, such as ``100% of the fits are proven optimal``."""
+        text = f"{self.share_proven:.0%} of the fits are proven optimal"
+        if self.share_conditional == 0.0:
+            return text
+        return f"{text}, {self.share_conditional:.0%} the best inside a box that was chosen"
+
+    @property
+    def _results(self) -> list[Result]:
+        return [r for folds in self.paths for path in folds for r in path.results]
+
+    def best(self, rule: str = "min") -> tuple[float, int]:
+        """(alpha, k) of the smallest mean error, or of the simplest model near it.
+
+        "min" takes the smallest mean error. "one-se" takes the smallest k, and for it the alpha of
+        least error, whose mean error is within one standard error of that smallest one.
+        """
+        require_choice("rule", rule, RULES)
+        i, j = np.unravel_index(int(np.argmin(self.mean)), self.mean.shape)
+        if rule == "one-se":
+            near = self.mean <= self.mean[i, j] + self.standard_error[i, j]
+            j = np.flatnonzero(near.any(axis=0))[0]
+            i = np.argmin(np.where(near[:, j], self.mean[:, j], np.inf))
+        return float(self.alphas[i]), int(self.ks[j])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Error against k and alpha (:func:`bestk.plots.cross_validation`); returns the Axes."""
+        from bestk.show import plots
+
+        return plots.cross_validation(self, ax=ax)
+
+    def to_html(self, path: Any = None, **options: Any) -> str:
+        """One self-contained page, written to `path` if given."""
+        from bestk.show import report
+
+        return report.write(report.cv_page(self, **options), path)
+
+    def _repr_html_(self) -> str:
+        from bestk.show import report
+
+        return report.cv_summary(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.measure} over {self.errors.shape[2]} folds (± standard error)"]
+        lines += [f"{'k':>4}" + "".join(f"{f'alpha {alpha:g}':>24}" for alpha in self.alphas)]
+        for j, k in enumerate(self.ks):
+            cells = zip(self.mean[:, j], self.standard_error[:, j], strict=True)
+            row = (f"{f'{mean:.6g} ± {error:.2g}':>24}" for mean, error in cells)
+            lines.append(f"{k:>4}" + "".join(row))
+        for rule in RULES:
+            alpha, k = self.best(rule)
+            lines.append(f"{rule}: k = {k}, alpha = {alpha:g}")
+        return "\n".join([*lines, self.claim])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fold:
+    """The moments that a fold trains on, and the error of a model on the rows it holds out.
+
+    Moments of wide data say too little without their ``rows``.
+    """
+
+    train: Callable[[], Moments]
+    error: Callable[[Result], float]
+    rows: Callable[[], Rows | None] = lambda: None
+
+
+def cross_validate(
+    folds: Sequence[Fold],
+    template: Problem,
+    ks: Iterable[int],
+    alphas: Iterable[float],
+    *,
+    include: Any,
+    exclude: Any,
+    settings: Settings,
+    n_jobs: int | None,
+    measure: str = "mean squared error",
+) -> CrossValidation:
+    """Path over ks for each alpha and fold; folds run in parallel on n_jobs threads.
+
+    The template says all that folds have in common: bounds and feature names.
+    """
+    sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
+
+    def run(fold: Fold, settings: Settings) -> list[Path]:
+        train = fold.train()
+        common = replace(template, moments=train, _data=fold.rows(), _digest=None)
+        paths: list[Path] = []
+        for alpha in penalties:
+            problem = common.with_alpha(alpha)
+            similar = paths[-1] if paths else None
+            paths.append(path_of(problem, sizes, include, exclude, settings, similar))
+            if len(paths[-1]) < len(sizes):
+                raise KeyboardInterrupt
+        return paths
+
+    by_fold = run_jobs(run, folds, settings, n_jobs)
+    paths = tuple(zip(*by_fold, strict=True))
+    errors = [
+        [
+            [fold.error(result) for result in path.results]
+            for fold, path in zip(folds, row, strict=True)
+        ]
+        for row in paths
+    ]
+    return CrossValidation(
+        ks=np.array(sizes),
+        alphas=np.array(penalties),
+        errors=np.moveaxis(np.array(errors), 1, 2),
+        measure=measure,
+        paths=paths,
+    )
+
+
+def cross_validate_batches(
+    batches: Iterable[tuple[Any, ...]],
+    ks: Iterable[int],
+    alphas: Iterable[float],
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    fit_intercept: bool = True,
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> tuple[CrossValidation, Problem]:
+    """Cross-validation of data that arrive as blocks of rows (X, y) or (X, y, weight), in one pass.
+
+    Rows are dealt out to folds at random. Also returns the problem of all rows, for a final fit.
+    """
+    settings = settings_of(options).for_many()
+    n_folds = require_count("n_folds", n_folds, least=2)
+    wide, blocks = joined_if_wide(blocks_of(batches))
+    if wide is not None:
+        problem = Problem.from_data(
+            wide.X, wide.y, bounds=bounds, sample_weight=wide.weight,
+            fit_intercept=fit_intercept, feature_names=wide.names,
+        )  # fmt: skip
+        folds = _folds_of_wide(wide, n_folds, seed, fit_intercept)
+    else:
+        problem, folds = _of_sums(blocks, n_folds, seed, fit_intercept, bounds)
+    validation = cross_validate(
+        folds,
+        problem,
+        ks,
+        alphas,
+        include=include,
+        exclude=exclude,
+        settings=settings,
+        n_jobs=n_jobs,
+    )
+    return validation, problem
+
+
+def _folds_of_wide(rows: Block, n_folds: int, seed: int, fit_intercept: bool) -> list[Fold]:
+    X, y, weight = rows.X, rows.y, rows.weight
+    part = dealt(np.random.default_rng(seed), 0, len(y), n_folds)
+    share = np.ones(len(y)) if weight is None else weight
+    if min(share[part == j].sum() for j in range(n_folds)) <= 0.0:
+        raise ValueError(_TOO_FEW.format(n_folds))
+
+    def error(test: np.ndarray, result: Result) -> float:
+        residual = y[test] - result.predict(X[test])
+        return float(np.average(residual**2, weights=share[test]))
+
+    splits = [(np.flatnonzero(part != j), np.flatnonzero(part == j)) for j in range(n_folds)]
+    return folds_of_data(X, y, weight, splits, fit_intercept, error)[0]
+
+
+def _of_sums(
+    blocks: Iterable[Block], n_folds: int, seed: int, fit_intercept: bool, bounds: Any
+) -> tuple[Problem, list[Fold]]:
+    """The problem of all rows, and folds that are what is left of it without a part."""
+    parts, names = moments_of_blocks(blocks, fit_intercept, n_folds, seed)
+    if min(part.weight for part in parts) <= 0:
+        raise ValueError(_TOO_FEW.format(n_folds))
+    total = sum(parts[1:], start=parts[0])
+    lower, upper = as_bounds(bounds, total.n_features)
+    problem = Problem(
+        moments=centred_batches(total) if fit_intercept else total,
+        alpha=0.0,
+        lower=lower,
+        upper=upper,
+        chooses_box=is_auto(bounds),
+        feature_names=names,
+    )
+
+    def fold(part: Moments) -> Fold:
+        return Fold(
+            train=lambda: centred(total - part),
+            error=lambda result: part.mean_squared_error(result.coef, result.intercept),
+        )
+
+    def centred(moments: Moments) -> Moments:
+        return centred_batches(moments) if fit_intercept else moments
+
+    return problem, [fold(part) for part in parts]
+
+
+def folds_of_data(
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    splits: Sequence[tuple[np.ndarray, np.ndarray]],
+    fit_intercept: bool,
+    error: Callable[[np.ndarray, Result], float],
+) -> tuple[list[Fold], Moments]:
+    """(folds, moments of all rows); ``error(rows, result)`` judges a model on held-out rows.
+
+    Where the held-out parts partition the rows, as in k-fold cross-validation, each part is summed
+    up once. Other schemes, and columns too large or small to square, sum up their training rows.
+    """
+
+    def chosen(rows: Any) -> Rows:
+        return Rows(X[rows], y[rows], None if weight is None else weight[rows])
+
+    wide = is_wide(*X.shape)
+
+    def fresh(rows: Any) -> Moments:
+        data = chosen(rows)
+        return moments_of(data.X, data.y, data.weight, fit_intercept, partial=wide)
+
+    if wide:
+        folds = [
+            Fold(
+                train=partial(fresh, train),
+                error=partial(error, test),
+                rows=partial(chosen, train),
+            )
+            for train, test in splits
+        ]
+        return folds, fresh(slice(None))
+
+    tests = np.concatenate([test for _, test in splits])
+    partition = len(tests) == len(y) and len(np.unique(tests)) == len(y)
+    partition &= all(len(train) + len(test) == len(y) for train, test in splits)
+    if partition:
+        origin = origin_of(X, y, weight, fit_intercept)
+        parts = [
+            origin.of_rows(X[test], y[test], None if weight is None else weight[test])
+            for _, test in splits
+        ]
+        total = sum(parts[1:], start=parts[0])
+        odd = X[:, total.extreme]
+        partition = np.isfinite(total.yy) and bool((odd == odd[:1]).all())  # constants are fine
+    if not partition:
+        folds = [
+            Fold(train=partial(fresh, train), error=partial(error, test)) for train, test in splits
+        ]
+        return folds, fresh(slice(None))
+
+    def centred(moments: Moments) -> Moments:
+        return moments.centred() if fit_intercept else moments
+
+    def complement(i: int) -> Moments:
+        rest = centred(total - parts[i])
+        return rest if rest.error <= _CANCELLATION * total.error else fresh(splits[i][0])
+
+    folds = [
+        Fold(train=partial(complement, i), error=partial(error, test))
+        for i, (_, test) in enumerate(splits)
+    ]
+    return folds, centred(total)

@@ -1,0 +1,395 @@
+"""scikit-learn estimators: the best k features, proven, with fit and predict."""
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bestk.base.settings import Advanced, Settings, settings_of
+from bestk.base.validation import as_bounds, is_auto, require_count
+from bestk.problem.regression import Problem
+from bestk.problem.rows import Rows
+from bestk.results.result import Result
+from bestk.selection.cross_validation import CrossValidation, cross_validate, folds_of_data
+from bestk.selection.jobs import run_jobs
+
+
+class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """What both estimators share: options of the solver, fitted attributes, predict."""
+
+    def predict(self, X: Any) -> np.ndarray:
+        """``intercept_ + X coef_`` for rows X (n, p)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        return X @ self.coef_.T + self.intercept_
+
+    def _settings(self) -> Settings:
+        return settings_of(
+            {
+                "gap_tol": self.gap_tol,
+                "time_limit": self.time_limit,
+                "node_limit": self.node_limit,
+                "search": self.search,
+                "bound": self.bound,
+                "progress": bool(self.verbose),
+                "advanced": self.advanced,
+            }
+        )
+
+    def _checked(self, X, y, sample_weight):
+        X, y = validate_data(
+            self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
+        )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        return X, y, sample_weight
+
+    def _names(self) -> tuple[str, ...] | None:
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None else tuple(names)
+
+    def _keep(self, results: list[Result], many: bool) -> None:
+        """Set the fitted attributes, one entry per target if y had several columns."""
+        values: dict[str, Any] = {
+            "coef_": np.array([result.coef for result in results]),
+            "intercept_": np.array([result.intercept for result in results]),
+            "objective_": np.array([result.objective for result in results]),
+            "lower_bound_": np.array([result.lower_bound for result in results]),
+            "gap_": np.array([result.gap for result in results]),
+            "n_iter_": np.array([max(result.n_nodes, 1) for result in results]),
+            "support_": [result.support for result in results],
+            "status_": [result.status for result in results],
+            "result_": results,
+        }
+        for name, value in values.items():
+            setattr(self, name, value if many else _plain(value[0]))
+        warn_of_open_gaps(results)
+
+
+def warn_of_open_gaps(results: list[Result]) -> None:
+    """Tell the caller of the caller's caller, who called fit, how much is left to prove."""
+    gaps = [result.gap for result in results if not result.is_closed]
+    if gaps:
+        which = f" for {len(gaps)} of {len(results)} targets" if len(results) > 1 else ""
+        warnings.warn(
+            f"the search stopped with a gap of {max(gaps):.2%} left{which}: a model with at most k "
+            "features could still be better by that much. Raise time_limit or node_limit, loosen "
+            "gap_tol, or give alpha > 0 or bounds.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+
+class SparseRidge(_SparseLinearModel):
+    """``min ||y - b0 - X b||^2 + alpha ||b||^2`` with at most k nonzeros in b, and a proof.
+
+    Parameters
+    ----------
+    k : int
+        Largest number of features.
+    alpha : float
+        Ridge penalty on the coefficients (not on the intercept), in the units of X.
+    fit_intercept : bool
+        Fit a free intercept b0, neither penalised nor counted in k.
+    bounds : pair (lower, upper), "auto" or None
+        Scalars or (p,) arrays with lower <= 0 <= upper; ``(0, np.inf)`` for nonnegative
+        coefficients. "auto" chooses a box for each target, see :func:`bestk.solve`.
+    include, exclude : lists of column names or indices, or masks
+        Features that must, or must not, be in the model.
+    gap_tol : float
+        Stop when ``(objective_ - lower_bound_) / objective_`` is at most this.
+    time_limit, node_limit : float (seconds), int, or None
+        Limits for each target. The best model so far is kept, with a warning that says how large
+        the gap still is.
+    search, bound, advanced
+        As in :func:`bestk.solve`.
+    n_jobs : int or None
+        Targets solved in parallel if y has several columns; as in scikit-learn, None means one and
+        -1 all cores. One target uses all cores anyway.
+    verbose : bool or int
+        Show live progress.
+
+    Attributes
+    ----------
+    coef_ : (p,) or (n_targets, p) array
+    intercept_ : float or (n_targets,) array
+    support_ : int array, or list of them
+        Sorted indices of the chosen features.
+    objective_, lower_bound_, gap_ : float or (n_targets,) array
+        What was found, what was proven, and the relative difference.
+    status_, result_ : Status and Result, or lists of them
+    n_iter_ : int or (n_targets,) array
+        Nodes of the search tree.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from bestk import SparseRidge
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SparseRidge(k=3).fit(X, y)
+    >>> model.result_.names, model.status_.name
+    (['bmi', 'bp', 's5'], 'OPTIMAL')
+    """
+
+    def __init__(
+        self,
+        k: int = 10,
+        alpha: float = 0.0,
+        *,
+        fit_intercept: bool = True,
+        bounds: Any = None,
+        include: Any = None,
+        exclude: Any = None,
+        gap_tol: float = 1e-4,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        search: str = "best-first",
+        bound: str = "descent",
+        advanced: Advanced | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.k = k
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.bounds = bounds
+        self.include = include
+        self.exclude = exclude
+        self.gap_tol = gap_tol
+        self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.search = search
+        self.bound = bound
+        self.advanced = advanced
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SparseRidge":
+        """Find the best model of X (n, p) and y (n,) or (n, n_targets).
+
+        Parameters
+        ----------
+        X, y : array-like or data frames
+        sample_weight : (n,) array or None
+            Nonnegative weights of the squared residuals.
+        """
+        settings = self._settings()
+        require_count("k", self.k, least=0)
+        X, y, weight = self._checked(X, y, sample_weight)
+        many = y.ndim == 2
+        targets = list(y.T) if many else [y]
+        first = Problem.from_data(
+            X,
+            targets[0],
+            alpha=self.alpha,
+            bounds=self.bounds,
+            sample_weight=weight,
+            fit_intercept=self.fit_intercept,
+            feature_names=self._names(),
+        )
+        options = {"include": self.include, "exclude": self.exclude}
+
+        def solve(i: int, settings: Settings) -> Result:
+            problem = first if i == 0 else first.with_target(targets[i])
+            return problem.solve(self.k, **options, **settings.as_options())
+
+        results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
+        self._keep(results, many)
+        return self
+
+
+class SparseRidgeCV(_SparseLinearModel):
+    """:class:`SparseRidge` with k and alpha chosen by cross-validation, every fit with a proof.
+
+    The data are read once: rows outside a fold have the moments of all rows minus the fold's.
+
+    Parameters
+    ----------
+    ks : iterable of int
+        Sizes to try.
+    alphas : float or iterable of float
+        Ridge penalties to try.
+    cv : int, splitter or iterable of (train, test)
+        As in scikit-learn; None means 5 folds.
+    scoring : str, callable or None
+        As in scikit-learn; None means mean squared error.
+    rule : {"min", "one-se"}
+        Take the smallest mean error, or the smallest k within one standard error of it.
+    fit_intercept, bounds, include, exclude, gap_tol, time_limit, node_limit, search, bound, \
+    advanced
+        As in :class:`SparseRidge`; limits hold for each single fit. ``bounds="auto"`` chooses one
+        box for all sizes of a fold and an alpha.
+    n_jobs : int or None
+        Folds that run in parallel; None means one (which uses all cores itself), -1 all cores.
+    verbose : bool or int
+        Show live progress.
+
+    Attributes
+    ----------
+    k_, alpha_ : int, float
+        The choice.
+    cross_validation_ : CrossValidation
+        Errors of every fold, k and alpha, with the certified paths behind them; ``plot()``.
+    coef_, intercept_, support_, objective_, lower_bound_, gap_, status_, result_, n_iter_
+        Of the final fit on all rows, as in :class:`SparseRidge`. With several targets k and alpha
+        are chosen for each, and these and the choices have one entry per target.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from bestk import SparseRidgeCV
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SparseRidgeCV(ks=range(1, 8), rule="one-se").fit(X, y)
+    >>> model.k_, model.result_.names
+    (5, ['sex', 'bmi', 'bp', 's3', 's5'])
+    """
+
+    def __init__(
+        self,
+        ks: Iterable[int] = tuple(range(1, 11)),
+        alphas: Any = (0.0,),
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        rule: str = "min",
+        fit_intercept: bool = True,
+        bounds: Any = None,
+        include: Any = None,
+        exclude: Any = None,
+        gap_tol: float = 1e-4,
+        time_limit: float | None = None,
+        node_limit: int | None = None,
+        search: str = "best-first",
+        bound: str = "descent",
+        advanced: Advanced | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.ks = ks
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.fit_intercept = fit_intercept
+        self.bounds = bounds
+        self.include = include
+        self.exclude = exclude
+        self.gap_tol = gap_tol
+        self.time_limit = time_limit
+        self.node_limit = node_limit
+        self.search = search
+        self.bound = bound
+        self.advanced = advanced
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> "SparseRidgeCV":
+        """Cross-validate, then fit the chosen k and alpha on all rows.
+
+        Parameters
+        ----------
+        X, y : array-like or data frames, (n, p) and (n,) or (n, n_targets)
+        sample_weight : (n,) array or None
+            Nonnegative weights, of the fits and of the held-out errors.
+        **params
+            Passed to the splitter (such as ``groups``) through metadata routing.
+        """
+        settings = self._settings()
+        X, y, weight = self._checked(X, y, sample_weight)
+        splits = self._splits(X, y, params)
+        many = y.ndim == 2
+        validations, results = [], []
+        for target in y.T if many else [y]:
+            validation, problem = self._cross_validate(X, target, weight, splits, settings)
+            alpha, k = validation.best(self.rule)
+            validations.append(validation)
+            options = {"include": self.include, "exclude": self.exclude}
+            results.append(problem.with_alpha(alpha).solve(k, **options, **settings.as_options()))
+        self.alpha_ = [r.alpha for r in results] if many else results[0].alpha
+        self.k_ = [r.k for r in results] if many else results[0].k
+        self.cross_validation_ = validations if many else validations[0]
+        self._keep(results, many)
+        return self
+
+    def _splits(self, X, y, params):
+        cv = check_cv(5 if self.cv is None else self.cv)
+        if _routing_enabled():
+            params = process_routing(self, "fit", **params).splitter.split
+        return list(cv.split(X, y, **params))
+
+    def _cross_validate(self, X, y, weight, splits, settings) -> tuple[CrossValidation, Problem]:
+        def squares(rows: np.ndarray, result: Result) -> float:
+            residual = y[rows] - result.predict(X[rows])
+            return float(np.average(residual**2, weights=None if weight is None else weight[rows]))
+
+        def negative_score(rows: np.ndarray, result: Result) -> float:
+            options = {} if weight is None else {"sample_weight": weight[rows]}
+            return -float(scorer(_fitted(result), X[rows], y[rows], **options))
+
+        error, measure = squares, "mean squared error"
+        if self.scoring is not None:
+            scorer = check_scoring(self, scoring=self.scoring)
+            error, measure = negative_score, f"-{self.scoring}"
+        folds, moments = folds_of_data(X, y, weight, splits, self.fit_intercept, error)
+        lower, upper = as_bounds(self.bounds, X.shape[1])
+        problem = Problem(
+            moments=moments,
+            alpha=0.0,
+            lower=lower,
+            upper=upper,
+            chooses_box=is_auto(self.bounds),
+            feature_names=self._names(),
+            _data=Rows(X, y, weight),
+        )
+        validation = cross_validate(
+            folds,
+            problem,
+            self.ks,
+            self.alphas,
+            include=self.include,
+            exclude=self.exclude,
+            settings=settings,
+            n_jobs=self.n_jobs,
+            measure=measure,
+        )
+        return validation, problem
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Routing of metadata: sample_weight to this estimator, the rest to the splitter."""
+        return (
+            MetadataRouter(owner=self)
+            .add_self_request(self)
+            .add(
+                splitter=check_cv(5 if self.cv is None else self.cv),
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy scalar as a Python number."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _fitted(result: Result) -> SparseRidge:
+    """A fitted estimator around a result, for scorers."""
+    model = SparseRidge(k=result.k, alpha=result.alpha)
+    model.coef_, model.intercept_ = result.coef, result.intercept
+    model.n_features_in_ = len(result.coef)
+    return model

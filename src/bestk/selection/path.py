@@ -1,0 +1,253 @@
+"""The best model of every size, each with its own proof."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from bestk.base.settings import Settings, settings_of
+from bestk.base.validation import require_count
+from bestk.form.presolve import Presolved
+from bestk.problem.regression import Problem
+from bestk.results.result import Result, Status
+from bestk.search.automatic_box import boxed, in_box
+from bestk.search.solve import small_blas, solve_presolved
+from bestk.selection.shared_enumeration import shortlists
+
+
+@dataclass(frozen=True, eq=False)
+class Path(Mapping[int, Result]):
+    """A mapping from k to the :class:`Result` for at most k features, k ascending.
+
+    >>> import bestk
+    >>> X, y, _ = bestk.datasets.make_synthetic(200, 30, k=3, rho=0.5)
+    >>> path = bestk.solve_path(X, y, ks=range(1, 6))
+    >>> path.best("ebic").support.tolist(), len(path[2].support)
+    ([0, 10, 20], 2)
+    """
+
+    results: tuple[Result, ...]
+
+    def __getitem__(self, k: int) -> Result:
+        for result in self.results:
+            if result.k == k:
+                return result
+        raise KeyError(k)
+
+    def __iter__(self) -> Iterator[int]:
+        return (result.k for result in self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def ks(self) -> np.ndarray:
+        return np.array([result.k for result in self.results])
+
+    @property
+    def objectives(self) -> np.ndarray:
+        return np.array([result.objective for result in self.results])
+
+    @property
+    def lower_bounds(self) -> np.ndarray:
+        return np.array([result.lower_bound for result in self.results])
+
+    @property
+    def gaps(self) -> np.ndarray:
+        return np.array([result.gap for result in self.results])
+
+    @property
+    def coefs(self) -> np.ndarray:
+        """(len(path), p) coefficients, one row per k."""
+        return np.array([result.coef for result in self.results])
+
+    @property
+    def is_proven(self) -> bool:
+        return all(result.is_proven for result in self.results)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether every search came to its end; see :attr:`Result.is_closed`."""
+        return all(result.is_closed for result in self.results)
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether bounds hold only inside a box that was chosen; see ``Result.is_conditional``."""
+        return any(result.is_conditional for result in self.results)
+
+    def scores(self, criterion: str = "aicc") -> np.ndarray:
+        """AICc, BIC or EBIC of each model; see :meth:`Result.criterion`."""
+        return np.array([result.criterion(criterion) for result in self.results])
+
+    def best(self, criterion: str = "aicc") -> Result:
+        """The model with the smallest criterion, the smaller k where two tie."""
+        return self.results[int(np.argmin(self.scores(criterion)))]
+
+    def plot(self, ax: Any = None, criterion: str | None = None) -> Any:
+        """Objective and bound against k (:func:`bestk.plots.path`); returns the Axes."""
+        from bestk.show import plots
+
+        return plots.path(self, ax=ax, criterion=criterion)
+
+    def to_html(self, path: Any = None, **options: Any) -> str:
+        """One self-contained page (:func:`bestk.report.path_page`), written to `path` if given."""
+        from bestk.show import report
+
+        return report.write(report.path_page(self, **options), path)
+
+    def _repr_html_(self) -> str:
+        from bestk.show import report
+
+        return report.path_summary(self)
+
+    def __str__(self) -> str:
+        known = all(result.n_samples is not None for result in self.results)
+        heads = f"{'k':>4} {'objective':>13} {'gap':>9} {'R²':>8}"
+        lines = [heads + (f" {'AICc':>10} {'BIC':>10}" if known else "") + "  status, features"]
+        for result in self.results:
+            names = ", ".join(result.names[:6]) + (", ..." if len(result.names) > 6 else "")
+            line = f"{result.k:>4} {result.objective:>13.7g} {result.gap:>9.2g} {result.r2:>8.4f}"
+            if known:
+                line += f" {result.criterion('aicc'):>10.2f} {result.criterion('bic'):>10.2f}"
+            lines.append(f"{line}  {result.status}: {names}")
+        return "\n".join(lines)
+
+
+def solve_path(
+    X: Any,
+    y: Any,
+    ks: Iterable[int] = range(1, 11),
+    *,
+    alpha: float = 0.0,
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    sample_weight: Any = None,
+    fit_intercept: bool = False,
+    n_threads: int | None = None,
+    **options: Any,
+) -> Path:
+    """Best models ``min ||y - X b||^2 + alpha ||b||^2`` with at most k nonzeros, for every k of ks.
+
+    One Gram matrix and one factorisation serve all sizes, and each size starts from the model of
+    the size before.
+
+    Parameters
+    ----------
+    X, y, alpha, bounds, include, exclude, sample_weight, fit_intercept, n_threads
+        As in :func:`bestk.solve`. ``bounds="auto"`` chooses one box for all sizes, from a model of
+        the largest.
+    ks : iterable of int
+        Sizes; solved in ascending order.
+    **options
+        Any other option of :func:`bestk.solve`. Limits hold for each k, not for the sum.
+
+    Returns
+    -------
+    Path
+        A mapping from k to Result, with information criteria, plots and a report.
+    """
+    settings = settings_of({"n_threads": n_threads, **options}).for_many()
+    sizes = as_sizes("ks", ks)
+    problem = Problem.from_data(
+        X,
+        y,
+        alpha=alpha,
+        bounds=bounds,
+        sample_weight=sample_weight,
+        fit_intercept=fit_intercept,
+        n_threads=n_threads,
+    )
+    return path_of(problem, sizes, include, exclude, settings)
+
+
+def path_of(
+    problem: Problem,
+    ks: list[int],
+    include: Any,
+    exclude: Any,
+    settings: Settings,
+    similar: Path | None = None,
+    guess: np.ndarray | None = None,
+) -> Path:
+    """The path of a problem that is already there.
+
+    A path of a similar problem, or a guess of the features, gives good starts.
+    """
+    results: list[Result] = []
+    with small_blas(problem, settings):
+        presolved = Presolved.of(problem, include, exclude)
+        guesses = [] if guess is None else [guess]
+        known = [similar[ks[-1]].support] if similar else []
+        known += [each for each in guesses if len(each) <= ks[-1]]
+        presolved, found = boxed(presolved, ks[-1], known, settings)
+        for k in ks:
+            starts = [results[-1].support] if results else []
+            starts += [similar[k].support] if similar else []
+            starts += [each for each in guesses + found if len(each) <= k]
+            results.append(solve_presolved(presolved, k, starts, settings, perf_counter()))
+            if results[-1].status is Status.INTERRUPTED:
+                break
+    return Path(tuple(results))
+
+
+def grid_of(
+    problem: Problem,
+    ks: list[int],
+    alphas: list[float],
+    include: Any,
+    exclude: Any,
+    settings: Settings,
+) -> dict[float, Path]:
+    """Paths of one problem for ascending ridge penalties.
+
+    Sizes are the outer loop: one enumeration may serve a size for all penalties.
+    """
+    results: list[list[Result]] = [[] for _ in alphas]
+    with small_blas(problem, settings):
+        first = Presolved.of(problem.with_alpha(alphas[0]), include, exclude)
+        first, found = boxed(first, ks[-1], [], settings)
+        # One box, in standard units, for all penalties: a larger penalty never allows more.
+        others = [in_box(problem.with_alpha(alpha), first.problem.box) for alpha in alphas[1:]]
+        problems = [first, *(Presolved.of(other, include, exclude) for other in others)]
+        for k in ks:
+            started = perf_counter()
+            starts = [[row[-1].support] if row else [] for row in results]
+            starts[0] += [each for each in found if len(each) <= k]
+            try:
+                listed = shortlists(problems, k, starts, settings)
+            except KeyboardInterrupt:
+                results[0].append(_first_model(problems[0], k, starts[0], settings, started))
+                return _paths(alphas, results)
+            for i, presolved in enumerate(problems):
+                similar = [results[i - 1][-1].support] if i else []
+                result = solve_presolved(
+                    presolved, k, starts[i] + similar, settings, started, listed[i]
+                )
+                results[i].append(result)
+                started = perf_counter()
+                if result.status is Status.INTERRUPTED:
+                    return _paths(alphas, results)
+    return _paths(alphas, results)
+
+
+def _first_model(presolved, k, starts, settings, started) -> Result:
+    """What an interrupted search can give at once."""
+    result = solve_presolved(presolved, k, starts, replace(settings, time_limit=0.0), started)
+    return replace(result, status=Status.INTERRUPTED)
+
+
+def _paths(alphas: list[float], results: list[list[Result]]) -> dict[float, Path]:
+    return {alpha: Path(tuple(row)) for alpha, row in zip(alphas, results, strict=True) if row}
+
+
+def as_sizes(name: str, ks: Any) -> list[int]:
+    """Ascending unique sizes."""
+    if isinstance(ks, int):
+        raise TypeError(f"{name} must be several sizes, such as range(1, {ks + 1}); got {ks}")
+    sizes = sorted({require_count(f"each of {name}", k, least=0) for k in ks})
+    if not sizes:
+        raise ValueError(f"{name} must hold at least one size")
+    return sizes

@@ -1,0 +1,73 @@
+"""How unique is the answer? The best model that differs from it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bestk.base.settings import settings_of
+from bestk.base.validation import as_features
+from bestk.problem.regression import Problem
+from bestk.results.result import Result, Snapshot, Status
+from bestk.search.automatic_box import in_box
+from bestk.search.solve import solve_problem
+
+
+def runner_up(
+    problem: Problem, result: Result, *, include: Any = None, exclude: Any = None, **options: Any
+) -> Result | None:
+    """The best model of at most ``result.k`` features that lacks some feature of `result`.
+
+    Its bound is proven for all such models. None where all features of the result must be included.
+    A problem that chooses its box takes that of the result: both are known for the same models.
+
+    Models that lack a feature are sorted by the first one they lack: the i-th part of the search
+    leaves out feature i and includes those before it. Each part has one feature less to choose than
+    the one before, so the first one decides the time.
+    """
+    settings_of(options).for_many()
+    if problem.chooses_box:
+        problem = in_box(problem, result.box)
+    p, names = problem.n_features, problem.feature_names
+    required = as_features("include", include, p, names)
+    forbidden = as_features("exclude", exclude, p, names)
+    parts: list[Result] = []
+    for feature in np.setdiff1d(result.support, required):
+        part = solve_problem(
+            problem,
+            result.k,
+            include=required,
+            exclude=np.append(forbidden, feature),
+            **options,
+        )
+        parts.append(part)
+        required = np.append(required, feature)
+        if part.status is Status.INTERRUPTED:
+            # The bound of the result holds for the parts not searched, if it holds outside boxes.
+            holds = result.box is None or result.box == problem.box
+            return _best_of(parts, result.lower_bound if holds else 0.0)
+    return _best_of(parts) if parts else None
+
+
+def _best_of(parts: list[Result], floor: float = np.inf) -> Result:
+    """The best result, with the bound that all of them, and the floor, prove together."""
+    best = min(parts, key=lambda part: part.objective)
+    unproven = [part.status for part in parts if not part.is_closed]
+    end = Snapshot(
+        seconds=sum(part.seconds for part in parts),
+        n_nodes=sum(part.n_nodes for part in parts),
+        n_open=0,
+        objective=best.objective,
+        lower_bound=min(floor, *(part.lower_bound for part in parts)),
+        yy=best.yy,
+    )
+    return replace(
+        best,
+        lower_bound=end.lower_bound,
+        gap=end.gap,
+        explained_gap=end.explained_gap,
+        status=unproven[0] if unproven else best.status,
+        seconds=end.seconds,
+        n_nodes=end.n_nodes,
+        certificate=None,
+    )

@@ -1,0 +1,364 @@
+"""What the command ``bestk`` writes: tables for people, or JSON.
+
+With ``--json`` exactly one JSON object goes to standard output, all messages to standard error.
+
+``bestk fit`` writes a model:
+    k, alpha : as asked for
+    support : names of the chosen features
+    coef : {name: value} of the chosen features
+    intercept, objective, lower_bound, gap, explained_gap, r2 : numbers
+    status : why the run ended
+    proven : whether the gap is closed, without a box that was chosen
+    conditional : whether the bound holds only inside a box that was chosen
+    at_bounds : names of features whose coefficient lies at a bound
+    n_samples, n_features, n_nodes, seconds : size and cost
+    criteria : {"aicc", "bic", "ebic"}; smaller is better
+    version : of bestk
+
+``bestk path`` writes
+    criterion, chosen : its name and the model it chooses
+    proven, conditional, version
+    results : models in ascending k
+
+``bestk cv`` writes
+    chosen : {"alpha", "k"} by the rule
+    rule, measure, folds, seed
+    table : a list of {"alpha", "k", "mean", "standard_error"}, errors on held-out rows
+    share_proven : share of the fits in folds that are proven
+    model : fitted to all rows with the chosen alpha and k
+    proven, conditional, version
+
+``bestk discover`` writes
+    equations : a list with, for each state, its name "state", the text "equation", the keys of a
+        model, and "runner_up": null or {"support", "objective", "lower_bound", "margin", "proven"}
+    states, n_terms, n_trajectories : names and sizes
+    validation, criterion : share of the rows that chose k and alpha, and by what
+    table : a list of {"state", "alpha", "k", "score"}, its values on these rows
+    share_proven : share of the fits behind the table that are proven
+    horizon : list of times for which the simulation follows each trajectory
+    proven, version
+
+A number that is not finite is null.
+"""
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+# Slow to import and not needed for --help.
+if TYPE_CHECKING:
+    from bestk.readers.data import Data
+    from bestk.results.result import Result
+    from bestk.selection.cross_validation import CrossValidation
+    from bestk.selection.path import Path
+    from bestk.sindy import Discovery
+
+
+def stdout() -> Console:
+    return Console(highlight=False)
+
+
+def _table() -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+
+
+def write_json(document: dict[str, Any]) -> None:
+    typer.echo(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: NumPy's numbers become Python's, and those that are not finite null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def model_document(result: "Result") -> dict[str, Any]:
+    """A model as JSON; see the top of this module."""
+    from bestk import __version__
+    from bestk.results.criteria import CRITERIA
+
+    return {
+        "k": result.k,
+        "alpha": result.alpha,
+        "support": result.names,
+        "coef": {result.name(j): result.coef[j] for j in result.support},
+        "intercept": result.intercept,
+        "objective": result.objective,
+        "lower_bound": result.lower_bound,
+        "gap": result.gap,
+        "explained_gap": result.explained_gap,
+        "status": str(result.status),
+        "proven": result.is_proven,
+        "conditional": result.is_conditional,
+        "at_bounds": [result.name(j) for j in result.at_bounds],
+        "assumptions": result.assumptions,
+        "r2": result.r2,
+        "n_samples": result.n_samples,
+        "n_features": len(result.coef),
+        "n_nodes": result.n_nodes,
+        "seconds": result.seconds,
+        "criteria": {name: result.criterion(name) for name in CRITERIA},
+        "version": __version__,
+    }
+
+
+def path_document(path: "Path", criterion: str) -> dict[str, Any]:
+    from bestk import __version__
+
+    return {
+        "criterion": criterion,
+        "chosen": model_document(path.best(criterion)),
+        "proven": path.is_proven,
+        "conditional": path.is_conditional,
+        "results": [model_document(result) for result in path.results],
+        "version": __version__,
+    }
+
+
+def cv_document(
+    validation: "CrossValidation", result: "Result", rule: str, seed: int
+) -> dict[str, Any]:
+    from bestk import __version__
+
+    model = model_document(result)
+    table = [
+        {"alpha": alpha, "k": k, "mean": mean, "standard_error": error}
+        for alpha, means, errors in zip(
+            validation.alphas, validation.mean, validation.standard_error, strict=True
+        )
+        for k, mean, error in zip(validation.ks, means, errors, strict=True)
+    ]
+    return {
+        "chosen": {"alpha": result.alpha, "k": result.k},
+        "rule": rule,
+        "measure": validation.measure,
+        "folds": validation.errors.shape[2],
+        "seed": seed,
+        "table": table,
+        "share_proven": validation.share_proven,
+        "model": model,
+        "proven": validation.is_proven and model["proven"],
+        "conditional": validation.is_conditional or model["conditional"],
+        "version": __version__,
+    }
+
+
+def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
+    from bestk import __version__
+
+    equations = []
+    for i, (result, other) in enumerate(zip(found.results, found.runners_up, strict=True)):
+        model = model_document(result)
+        del model["version"]
+        runner_up = None
+        if other is not None:
+            runner_up = {
+                "support": other.names,
+                "objective": other.objective,
+                "lower_bound": other.lower_bound,
+                "margin": found.margins[i],
+                "proven": other.is_proven,
+            }
+        names = {"state": found.states[i], "equation": found.equations[i]}
+        equations.append(names | model | {"runner_up": runner_up})
+    table = [
+        {"state": state, "alpha": alpha, "k": k, "score": score}
+        for state, rows in zip(found.states, found.scores, strict=True)
+        for alpha, row in zip(found.alphas, rows, strict=True)
+        for k, score in zip(found.ks, row, strict=True)
+    ]
+    return {
+        "equations": equations,
+        "states": list(found.states),
+        "n_terms": len(found.terms),
+        "n_trajectories": len(found.trajectories.x),
+        "validation": validation,
+        "criterion": found.criterion,
+        "table": table,
+        "share_proven": found.share_proven,
+        "horizon": found.horizons,
+        "proven": found.is_proven and found.is_grid_proven,
+        "version": __version__,
+    }
+
+
+def show_data(data: "Data", result: "Result") -> None:
+    stdout().print(
+        f"[dim]{escape(str(data.path))}: {result.n_samples:,} rows, {len(result.coef):,} features, "
+        f"target {escape(data.target)}[/]"
+    )
+
+
+def show_model(result: "Result") -> None:
+    """Terms and coefficients, what was proven, and what to do where something was not."""
+    console = stdout()
+    terms = _table()
+    terms.add_column("term")
+    terms.add_column("coefficient", justify="right")
+    if result.fit_intercept:
+        terms.add_row("[italic]intercept[/]", f"{result.intercept:.6g}")
+    for j in result.support:
+        terms.add_row(escape(result.name(j)), f"{result.coef[j]:.6g}")
+    facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    for name, value in _facts(result).items():
+        facts.add_row(f"[dim]{name}[/]", value)
+    assumed = [f"[dim]Assumed:[/] {escape(text)}" for text in result.assumptions]
+    bounded = [f"[yellow]{escape(result.bound_remark)}[/]"] if result.at_bounds else []
+    for part in ("", terms, "", facts, "", _verdict(result), *bounded, *assumed):
+        console.print(part)
+
+
+def _facts(result: "Result") -> dict[str, str]:
+    from bestk.show.progress import percent
+
+    return {
+        "objective": f"{result.objective:.10g}",
+        "lower bound": f"{result.lower_bound:.10g}",
+        "gap": percent(result.gap),
+        "R²": f"{result.r2:.6g}",
+        "AICc, BIC": f"{result.criterion('aicc'):.6g}, {result.criterion('bic'):.6g}",
+        "nodes": f"{result.n_nodes:,}",
+        "seconds": f"{result.seconds:.3g}",
+    }
+
+
+def _verdict(result: "Result") -> str:
+    from bestk.results.result import Status
+    from bestk.show.progress import percent
+
+    features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
+    if result.status is Status.PERFECT_FIT:
+        return f"[bold green]Proven:[/] {result.status.advice}"
+    better = f" by more than {percent(result.gap)}" if result.gap > 0 else ""
+    if result.is_proven:
+        return f"[bold green]Proven:[/] no model with {features} is better{better}."
+    if result.is_closed:
+        return (
+            f"[bold yellow]Conditional:[/] no model with {features} inside the box is "
+            f"better{better}; models with larger coefficients were not looked at. Give --lower and "
+            "--upper that you can defend, or a larger box, to learn more."
+        )
+    advice = "raise the limit, loosen --gap-tol, or try --alpha above 0 or bounds"
+    if result.status is Status.INTERRUPTED:
+        advice = "give it more time, or loosen --gap-tol"
+    elif result.status is Status.NUMERICAL_LIMIT:
+        advice = "try --alpha above 0 or bounds; what is left of it is rounding"
+    where = " inside the box" if result.is_conditional else ""
+    return (
+        f"[bold yellow]Not proven ({result.status}):[/] a model with {features}{where} may be "
+        f"better, but by {percent(result.gap)} at most. To close the gap, {advice}."
+    )
+
+
+def show_path(path: "Path", criterion: str) -> None:
+    from bestk.show.progress import percent
+
+    chosen = path.best(criterion).k
+    table = _table()
+    for head in ("k", "objective", "gap", "R²", criterion):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("features", overflow="fold")
+    for result in path.results:
+        open_or_not = "conditional" if result.is_closed else "not proven"
+        mark = "" if result.is_proven else f" [yellow]({open_or_not})[/]"
+        table.add_row(
+            str(result.k),
+            f"{result.objective:.7g}",
+            percent(result.gap),
+            f"{result.r2:.4f}",
+            f"{result.criterion(criterion):.2f}",
+            escape(", ".join(result.names)) + mark,
+            style="bold" if result.k == chosen else None,
+        )
+    console = stdout()
+    console.print()
+    console.print(table)
+    console.print(f"\n{criterion} chooses k = {chosen}:")
+
+
+def show_validation(validation: "CrossValidation", rule: str) -> None:
+    alpha, k = validation.best(rule)
+    table = _table()
+    table.add_column("k", justify="right")
+    for value in validation.alphas:
+        table.add_column(f"alpha {value:g}", justify="right")
+    for j, size in enumerate(validation.ks):
+        cells = []
+        for i, value in enumerate(validation.alphas):
+            cell = f"{validation.mean[i, j]:.5g} ± {validation.standard_error[i, j]:.4g}"
+            cells.append(f"[bold]{cell}[/]" if (value, size) == (alpha, k) else cell)
+        table.add_row(str(size), *cells)
+    console = stdout()
+    console.print(f"\n[dim]{validation.measure} on held-out rows, ± standard error[/]")
+    console.print(table)
+    console.print(f"\n{validation.claim}.")
+    console.print(f"The rule {rule} chooses k = {k}, alpha = {alpha:g}; fitted to all rows:")
+
+
+def show_discovery(found: "Discovery") -> None:
+    """Equations, what is proven about each, and how far a simulation follows the data."""
+    from bestk.show.progress import percent
+
+    data = found.trajectories
+    table = _table()
+    table.add_column("equation")
+    for head in ("k", "alpha", "objective", "gap", "R²"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("next best", overflow="fold")
+    for i, (result, other) in enumerate(zip(found.results, found.runners_up, strict=True)):
+        terms = f": {', '.join(other.names)}" if other and len(other.support) else ""
+        table.add_row(
+            escape(found.states[i]) + "'",
+            str(result.k),
+            f"{result.alpha:.3g}",
+            f"{result.objective:.7g}",
+            percent(result.gap),
+            f"{result.r2:.4f}",
+            escape(found.distances[i] + terms),
+        )
+    rows = sum(len(t) for t in data.t)
+    count = f" in {len(data.t)} trajectories" if len(data.t) > 1 else ""
+    console = stdout()
+    console.print(
+        f"[dim]{rows:,} rows{count}, {len(found.states)} states, {len(found.terms)} candidate "
+        f"terms[/]\n"
+    )
+    for equation in found.equations:
+        console.print(f"[bold]{escape(equation)}[/]")
+    console.print()
+    console.print(table)
+    spans = ", ".join(
+        f"{horizon:.4g} of {t[-1] - t[0]:.4g}"
+        for horizon, t in zip(found.horizons, data.t, strict=True)
+    )
+    console.print(f"\nA simulation from the first row follows the data for {spans} time units.")
+    head, text = found.verdict
+    console.print(f"[bold {'green' if found.is_proven else 'yellow'}]{head}[/] {text}")
+
+
+def show_history(result: "Result", rows: int = 6) -> None:
+    """How the gap closed, at a few moments of the run."""
+    from bestk.results.result import relative_gap
+    from bestk.show.progress import percent
+
+    table = _table()
+    for head in ("seconds", "nodes", "best found", "proven bound", "gap"):
+        table.add_column(head, justify="right")
+    last = len(result.history) - 1
+    for i in sorted({round(last * step / (rows - 1)) for step in range(rows)}):
+        seconds, nodes, incumbent, bound = result.history[i]
+        gap = percent(relative_gap(incumbent, bound, result.yy))
+        table.add_row(f"{seconds:.2f}", f"{nodes:,}", f"{incumbent:.7g}", f"{bound:.7g}", gap)
+    console = stdout()
+    console.print()
+    console.print(table)

@@ -1,0 +1,309 @@
+"""Closing a node exactly: every remaining support is tried, none is fitted needlessly.
+
+The gain of one, two or three more features follows from residual variances and moments, so the
+last three levels are a scan (theory eq. 8). The scan runs on A minus a small shift that covers the
+error of the Gram matrix and of the elimination: what it passes over is *proven* not to be better;
+what it lists ("hits") is fitted on the data. Nearly dependent beginnings, which a Gram matrix
+cannot judge, are conditioned again through the QR factor of the data.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from math import comb
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.base.threads import Workers
+from bestk.form.standard_form import StandardForm
+from bestk.supports.scan import condition, gain_rows, residual_rows, scan
+
+# More hits than this are not listed, and more than that not fitted.
+MAX_HITS, _WORTH_FITTING = 50_000, 4096
+# So few are fitted without another look.
+_FEW = 32
+# Seconds per support, per row of pairs and per multiply-add, for choosing between closing and
+# branching. Constants, not measurements: the tree must not depend on the clock.
+_PER_SUPPORT = 0.25e-9
+_PER_ROW = 1e-8
+_PER_UPDATE = 0.5e-9
+_OVERHEAD = 5e-5
+# Work between two looks at the clock: what is aimed at, and the most.
+_PIECE = 0.05
+_LONGEST_PIECE = 0.5
+# What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
+_NEARLY_PERFECT = 1e-6
+# Residual norms below this (in units of the column) are rounding, even in the QR factor.
+_RANK_TOLERANCE = 1e-13
+# A residual column whose direction is less certain than this is not judged beside others.
+_DOUBTFUL = 1e-4
+
+
+# Nodes with more free features are closed only if one is to be chosen: others need products of all
+# of them, gigabytes of numbers. One needs those with the features inside.
+_MOST_FREE = 10_000
+_PER_LAST = 1e-7
+
+
+class LimitReached(Exception):
+    """A limit was reached while a node was being closed."""
+
+
+class Shortlist(NamedTuple):
+    """Every support that is not listed has an objective of at least ``floor``."""
+
+    supports: list[np.ndarray]
+    floor: float
+
+
+def closing_cost(n_free: int, n_inside: int, r: int) -> float:
+    """Estimated seconds to close a node with `r` of `n_free` features to choose."""
+    if r >= n_free or r == 0:
+        return _OVERHEAD
+    if n_free > _MOST_FREE:
+        return _OVERHEAD + _PER_LAST * n_free * (n_inside + 1) if r == 1 else float("inf")
+    supports = comb(n_free, r)
+    if supports > 1e18:
+        return float("inf")
+    scan = _PER_SUPPORT * supports + _PER_ROW * comb(n_free, r - 1)
+    return _OVERHEAD + scan + _PER_UPDATE * n_free**2 * (n_inside + 1)
+
+
+def hits(
+    form: StandardForm,
+    inside: np.ndarray,
+    free: np.ndarray,
+    r: int,
+    value: float,
+    workers: Workers,
+    stop: Callable[[], bool] = lambda: False,
+    *,
+    most: int | None = None,
+    copies_matter: bool = False,
+) -> list[np.ndarray] | None:
+    """Supports inside + (r of free) that may have an objective below `value`; form indices.
+
+    Every other support of the node is proven to be no better. None if there are more than `most`
+    (MAX_HITS) hits, or if copies of a feature matter and there are some: the node must be branched
+    instead.
+    """
+    if form.is_wide:
+        if r == 1 and len(free) > _MOST_FREE:
+            return _hits_of_one(form, inside, free, value)
+        features = np.concatenate([inside, free])
+        here, places = form.restricted(features, stored=True), np.arange(len(features))
+        inside, free = places[: len(inside)], places[len(inside) :]
+        found = hits(
+            here, inside, free, r, value, workers, stop, most=most, copies_matter=copies_matter
+        )
+        return None if found is None else [features[support] for support in found]
+    # Within bounds, copies of a feature add to each other.
+    search = Enumeration(
+        form, value, workers, stop, most or MAX_HITS, copies_matter or form.is_boxed
+    )
+    found = search.hits(inside, free, r)
+    return found if found is None or most else search.screened(found)
+
+
+def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
+    """`hits` for one more feature: residual variances and moments, no other products."""
+    k = len(inside) + 1
+    shift, slack = _margins(form, k)
+    try:
+        factor = np.linalg.cholesky(form.operator.block(inside) - shift * np.eye(k - 1))
+    except np.linalg.LinAlgError:
+        return None
+    rows = solve_triangular(factor, form.operator.rows(inside)[:, free], lower=True)
+    gains = solve_triangular(factor, form.c[inside], lower=True)
+    variance = 1.0 - shift - (rows**2).sum(axis=0)
+    moment = form.c[free] - gains @ rows
+    needed = 1.0 - value - float(gains @ gains) - slack
+    # A hit may be a false alarm; one too few would be a wrong proof.
+    found = free[moment**2 >= (needed - slack) * np.maximum(variance, 0.0)]
+    if len(found) > _WORTH_FITTING:
+        return None
+    return [np.append(inside, feature) for feature in found]
+
+
+class Enumeration(NamedTuple):
+    """The search for supports of a form below a value; what it does not change on its way down."""
+
+    form: StandardForm
+    value: float
+    workers: Workers
+    stop: Callable[[], bool]
+    most: int
+    copies_matter: bool
+
+    def screened(self, supports: list[np.ndarray]) -> list[np.ndarray] | None:
+        """The supports that a look at the data, instead of their products, does not rule out."""
+        # The factor of the data costs as much as this many fits.
+        few = max(_FEW, (self.form.p // max([1, *map(len, supports)])) ** 2)
+        if len(supports) <= few or self.form.triangle is None:
+            return supports if len(supports) <= _WORTH_FITTING else None
+        R, z = self.form.triangle
+        columns = np.ascontiguousarray(R.T)
+        kept: list[np.ndarray] = []
+        for rows in by_length(supports):
+            values = np.empty(len(rows))
+            residual_rows(columns, z, rows, values)
+            kept += list(rows[values < self.value])
+        return kept if len(kept) <= _WORTH_FITTING else None
+
+    def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
+        if r == 0 or r >= len(free):
+            return [np.concatenate([inside, free[: min(r, len(free))]])]
+        shift, slack = _margins(self.form, len(inside) + r)
+        H, d = np.empty((len(free), len(free))), np.empty(len(free))
+        gain = condition(self.form.A, self.form.c, inside, free, shift, H, d)
+        nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
+        if gain < 0.0 or nearly_perfect:
+            return self._hits_from_data(inside, free, r)
+        return self._hits_of_scan(H, d, 1.0 - self.value - gain - slack, inside, free, r)
+
+    def _hits_of_scan(self, H, d, needed, inside, free, r) -> list[np.ndarray] | None:
+        """Run the scan; beginnings it could not judge are looked at again with more accuracy."""
+        supports: list[np.ndarray] = []
+        for prefix, rows in self._pieces(H, d, needed, r):
+            if rows is None or len(supports) + len(rows) > self.most:
+                return None
+            for row in rows:
+                chosen = [*prefix, *row[row >= 0]]
+                extended = np.concatenate([inside, free[chosen]])
+                missing = r - len(chosen)
+                later = free[chosen[-1] + 1 :]
+                if missing == 0:
+                    supports.append(extended)
+                elif missing <= len(later):
+                    deeper = self._hits_from_data(extended, later, missing)
+                    if deeper is None or len(supports) + len(deeper) > self.most:
+                        return None
+                    supports += deeper
+        return supports
+
+    def _pieces(self, H, d, needed, r) -> Iterator[tuple[tuple[int, ...], np.ndarray | None]]:
+        """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
+        m = len(d)
+        if _PER_SUPPORT * comb(m - 1, r - 1) <= _LONGEST_PIECE:
+            seconds = _PER_SUPPORT * comb(m, r)
+            parts = 1 if seconds < 1e-4 else self.workers.n_threads * (int(seconds / _PIECE) + 1)
+            spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
+            for piece in self.workers.map(partial(self._scan, H, d, needed, r), spans):
+                yield (), piece
+            return
+        for t in range(m - r + 1):
+            variance = H[t, t]
+            if variance <= 0.0:
+                yield (), np.array([[t]])
+                continue
+            row = H[t, t + 1 :]
+            inner = H[t + 1 :, t + 1 :] - (row / variance)[:, None] * row
+            moment = d[t + 1 :] - row * (d[t] / variance)
+            rest = needed - d[t] ** 2 / variance
+            for before, piece in self._pieces(inner, moment, rest, r - 1):
+                later = (t, *(t + 1 + i for i in before))
+                yield later, None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
+
+    def _scan(self, H, d, needed, r, span) -> np.ndarray | None:
+        if self.stop():
+            raise LimitReached
+        rows = np.empty((self.most, r), dtype=np.int64)
+        start, stop = span
+        count = scan(H, d, needed, r, start, stop, rows)
+        # Sorted: where the work was cut into pieces must not show.
+        return None if count < 0 else rows[np.lexsort(rows[:count].T[::-1])]
+
+    def _hits_from_data(self, inside, free, r) -> list[np.ndarray] | None:
+        """`hits` after conditioning on near-dependent features through the data, not the products.
+
+        Residual columns are scaled to unit length again, so angles the Gram matrix has lost count
+        fully. Features that depend on the inside ones up to rounding add nothing and are left out.
+        """
+        form = self.form
+        R, z = form.triangle if form.triangle is not None else _root_of_gram(form)
+        residual, error = _residuals(R[:, inside], np.column_stack([R[:, free], z]))
+        residual, z = residual[:, :-1], residual[:, -1]
+        norm, left = np.linalg.norm(residual, axis=0), float(z @ z)
+        is_live = norm > _RANK_TOLERANCE * np.sqrt(len(R))
+        form.dependent.update(form.features[free[~is_live]].tolist())
+        live = np.flatnonzero(is_live)
+        if self.copies_matter and len(live) < len(free):
+            return None
+        r = min(r, len(live))
+        if r == len(live):
+            return [np.concatenate([inside, free[live]])]
+        # The least certain come first: what begins with one of them is looked at on its own.
+        relative = error[live] / norm[live]
+        order = np.argsort(-relative, kind="stable")
+        free, relative, live = free[live[order]], relative[order], live[order]
+        doubtful = relative > _DOUBTFUL
+        k = len(inside) + r
+        eps = (len(R) + 12) * UNIT_ROUNDOFF + 2.0 * relative[~doubtful].max(initial=0.0)
+        columns = residual[:, live] / norm[live]
+        H = columns.T @ columns
+        H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+        H[doubtful, doubtful] = -1.0
+        needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - self.value
+        needed -= error[-1] * (2.0 * np.sqrt(left) + error[-1])
+        return self._hits_of_scan(H, columns.T @ z, needed, inside, free, r)
+
+
+def by_length(supports: list[np.ndarray]) -> list[np.ndarray]:
+    """Supports as rows of arrays, one array for each number of features."""
+    lengths = sorted({len(support) for support in supports})
+    return [np.array([s for s in supports if len(s) == length]) for length in lengths]
+
+
+def may_beat(form: StandardForm, supports: np.ndarray, value: float) -> np.ndarray:
+    """Which supports (rows of form indices) are not proven to have an objective above `value`?"""
+    shift, slack = _margins(form, supports.shape[1])
+    gains = np.empty(len(supports))
+    form, supports = form.around(supports)
+    gain_rows(form.A, form.c, shift, supports, gains)
+    return 1.0 - gains - slack < value
+
+
+def _margins(form: StandardForm, k: int) -> tuple[float, float]:
+    """What to take off the diagonal, and off the value, for rounding in products of k features."""
+    shift = 2.0 * k * (form.eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+    return shift, 2.0 * form.eps + 16 * (k + 4) * UNIT_ROUNDOFF
+
+
+def _balanced_edges(m, r, count):
+    """Cut range(m) so that each part begins about as many r-sets as the others."""
+    if count == 1:
+        return [0, m]
+    sets = np.cumsum([float(comb(m - 1 - t, r - 1)) for t in range(m)])
+    cuts = np.searchsorted(sets, np.arange(1, count) * sets[-1] / count) + 1
+    return np.unique(np.concatenate([[0], cuts, [m]])).tolist()
+
+
+def _residuals(inside, columns):
+    """What is left of columns beside the span of others, and how far rounding may have moved it.
+
+    All columns are known to a few roundings. Where a column is a sum of large multiples of nearly
+    dependent others, their errors come in with these multiples.
+    """
+    basis, triangle, _ = qr(inside, mode="economic", pivoting=True)
+    size = np.abs(np.diag(triangle))
+    rank = np.count_nonzero(size > _RANK_TOLERANCE * size.max(initial=0.0))  # dependent ones go
+    basis, triangle = basis[:, :rank], triangle[:rank, :rank]
+    first = basis.T @ columns
+    residual = columns - basis @ first
+    residual -= basis @ (basis.T @ residual)  # what rounding left of the first pass
+    multiples = np.abs(solve_triangular(triangle, first)).sum(axis=0) if rank else 0.0
+    error = (len(inside) + 12) * UNIT_ROUNDOFF * (1.0 + multiples)
+    return residual, np.broadcast_to(error, residual.shape[1])
+
+
+def _root_of_gram(form):
+    """(R, z) like form.triangle from the Gram matrix alone: its numerical rank decides."""
+    values, vectors = np.linalg.eigh(form.A)
+    keep = values > 4 * form.p * (form.eps + UNIT_ROUNDOFF)
+    root = np.sqrt(values[keep])
+    z = (vectors[:, keep].T @ form.c) / root
+    R = np.vstack([root[:, None] * vectors[:, keep].T, np.zeros(form.p)])
+    return R, np.append(z, np.sqrt(max(0.0, 1.0 - z @ z)))

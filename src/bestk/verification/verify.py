@@ -1,0 +1,417 @@
+"""Check a certificate on the data, with none of the code that made it.
+
+Every number a certificate contains is only a hint: a dual vector, a split, a decision. What they
+prove is computed here, from the data, with its own rounding analysis (docs/certificates.md).
+Nothing in this package imports the search.
+"""
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from fractions import Fraction
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
+from bestk.base.validation import as_matrix, as_vector, as_weights, require_finite
+from bestk.results.certificate import Certificate
+from bestk.verification import evidence as data
+from bestk.verification.cover import Cover, cover
+from bestk.verification.enumeration import Cell, Enumeration, Unjudged
+from bestk.verification.evidence import Evidence, NoVariation, Unfit
+from bestk.verification.exact import (
+    MAX_ENTRIES,
+    MAX_FEATURES,
+    ExactForm,
+    exact_fit,
+    exact_objective,
+    exact_products,
+    floor_float,
+    whole,
+)
+from bestk.verification.numerics.rounding import UNIT
+from bestk.verification.splits import ProvenSplit
+from bestk.verification.supports import Judge
+from bestk.verification.wellformed import flaws
+
+# How far a claim may exceed what is verified: both were rounded.
+TOLERANCE = 1e-9
+_ROUNDINGS = 32
+# Objectives below this share of y'y are perfect fits.
+_PERFECT = 1e-12
+_OTHER_DATA = "the data or the problem are not those of the certificate (fingerprint)"
+# A support is fitted in rational numbers, where nothing else helps, up to so many products of
+# entries; all such fits together may need so many.
+_EXACT_FIT, _EXACT_FITS = 2e6, 1e8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What was verified of a certificate.
+
+    ``objective`` and ``lower_bound`` are recomputed from the data: no admissible model is below
+    the one, and the certificate's model attains the other. ``assumptions`` are what the proof rests
+    on besides the data; mostly none. ``n_supports`` were tried one by one.
+    """
+
+    is_valid: bool
+    failures: tuple[str, ...] = ()
+    objective: float = float("nan")
+    lower_bound: float = 0.0
+    gap: float = float("nan")
+    n_nodes: int = 0
+    n_leaves: int = 0
+    n_splits: int = 0
+    n_supports: int = 0
+    assumptions: tuple[str, ...] = ()
+    exact: bool = False
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.is_valid
+
+    def __str__(self) -> str:
+        how = "in rational numbers" if self.exact else "rounding accounted for"
+        lines = [f"{'Verified' if self.is_valid else 'NOT verified'}, {how}"]
+        lines += [f"  failure: {failure}" for failure in self.failures]
+        lines += [
+            f"  objective    {self.objective:.10g}",
+            f"  lower bound  {self.lower_bound:.10g}",
+            f"  gap          {100 * self.gap:.3g}%",
+            f"  nodes        {self.n_nodes} ({self.n_leaves} leaves, {self.n_splits} splits)",
+            f"  supports     {self.n_supports} tried one by one",
+            f"  seconds      {self.seconds:.3g}",
+        ]
+        return "\n".join(lines + [f"  assumption: {text}" for text in self.assumptions])
+
+
+def verify(
+    certificate: Certificate,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    exact: bool = False,
+    n_threads: int | None = None,
+) -> Verification:
+    """Does the claim of a certificate hold for these rows?
+
+    Raises only for X, y or weights that are no data at all; whatever is wrong with the certificate,
+    or between the two, is a failure of the verification.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    X, y, sample_weight : array-like
+        The data of the run.
+    exact : bool
+        Compute in rational numbers: no rounding, no assumptions. Small problems only.
+    n_threads : int or None
+        Threads for enumeration; all cores by default. Results do not depend on it.
+    """
+    X = as_matrix("X", X)
+    y = as_vector("y", y, length=X.shape[0], of="rows of X")
+    weight = as_weights(sample_weight, X.shape[0])
+    require_finite("X", X)
+    require_finite("y", y)
+    if exact:
+        _require_small(X)
+    check = _Check(certificate, exact)
+    if X.shape[1] != _n_features(certificate):
+        return check.failed(_OTHER_DATA)
+    if not check.is_wellformed(lambda: rows_digest(X, y, weight)):
+        return check.result()
+    if exact:
+        return check.exactly(X, y, weight)
+    with _limits(n_threads) as pool:
+        return check.run(lambda: data.from_rows(certificate, X, y, weight), pool)
+
+
+def verify_gram(
+    certificate: Certificate, G: Any, c: Any, yy: float, *, n_threads: int | None = None
+) -> Verification:
+    """:func:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
+    G = np.asarray(as_matrix("G", G), dtype=np.float64)
+    if G.shape[0] != G.shape[1]:
+        raise ValueError(f"G must be square (X'X), got shape {G.shape}")
+    c = np.asarray(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
+    require_finite("G", G)
+    require_finite("c", c)
+    check = _Check(certificate, False)
+    if len(c) != _n_features(certificate):
+        return check.failed(_OTHER_DATA)
+    if not check.is_wellformed(lambda: gram_digest(G, c, yy)):
+        return check.result()
+    with _limits(n_threads) as pool:
+        products = data.full_gram(G, c, float(yy))
+        return check.run(lambda: data.from_gram(certificate, products), pool, products)
+
+
+def verify_batches(
+    certificate: Certificate, batches: Iterable[tuple[Any, ...]], *, n_threads: int | None = None
+) -> Verification:
+    """:func:`verify` for rows that come as blocks (X, y) or (X, y, weight), in one pass.
+
+    Rows are kept as long as 256 MiB in double precision suffice. Of more only sums of products are,
+    and nearly dependent features are judged less closely.
+    """
+    check = _Check(certificate, False)
+    digest = DataDigest()
+    rows = _checked(batches)
+    if not check.is_wellformed(None):
+        return check.result()
+    with _limits(n_threads) as pool:
+        try:
+            known = data.from_batches(certificate, rows, digest)
+        except (Unfit, NoVariation) as reason:
+            if not check.is_same(str(digest)):
+                return check.result()
+            return check.stopped(reason)
+        if not check.is_same(str(digest)):
+            return check.result()
+        return check.run(lambda: known, pool)
+
+
+def _checked(batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple]:
+    for i, item in enumerate(batches):
+        X = as_matrix(f"X of batch {i}", item[0])
+        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
+        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
+        require_finite(f"X of batch {i}", X)
+        require_finite(f"y of batch {i}", y)
+        yield X, y, weight
+
+
+def _n_features(certificate: Certificate) -> int:
+    return int(np.size(certificate.coef))
+
+
+def _require_small(X: np.ndarray) -> None:
+    n, p = X.shape
+    if p > MAX_FEATURES or n * p > MAX_ENTRIES:
+        raise ValueError(
+            f"exact verification is for at most {MAX_FEATURES} features and {MAX_ENTRIES} entries; "
+            f"X has {n} rows and {p} features"
+        )
+
+
+@contextmanager
+def _limits(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
+    """A pool for enumeration, None for one thread; BLAS is kept within a number that was given."""
+    count = n_threads or cpu_count() or 1
+    with nullcontext() if n_threads is None else threadpool_limits(limits=n_threads):
+        if count == 1:
+            yield None
+        else:
+            with ThreadPoolExecutor(count) as pool:
+                yield pool
+
+
+class _FloatBackEnd:
+    """Floating point with rigorous error bounds; see cover.BackEnd."""
+
+    def __init__(self, evidence: Evidence, enumeration: Enumeration) -> None:
+        self.evidence, self.enumeration = evidence, enumeration
+        self.k, self.inside = evidence.k, evidence.inside
+        self.position, self.live = evidence.position, evidence.live
+
+    def split(self, record) -> ProvenSplit:
+        return ProvenSplit(self.evidence, record)
+
+    def enumerate(self, cells: list[Cell]) -> list[Any]:
+        return self.enumeration.values(cells)
+
+
+class _Check:
+    """One verification, from the first look at the certificate to the result."""
+
+    def __init__(self, certificate: Certificate, exact: bool) -> None:
+        self.certificate, self.exact = certificate, exact
+        self.start = time.perf_counter()
+        self.failures: list[str] = []
+        self.is_malformed = True
+        self.found: dict[str, Any] = {}
+
+    def failed(self, *reasons: str) -> Verification:
+        self.failures += reasons
+        return self.result()
+
+    def result(self) -> Verification:
+        tree = self.certificate.tree
+        seconds = time.perf_counter() - self.start
+        if not self.is_malformed:
+            self.found["n_nodes"], self.found["n_leaves"] = len(tree), int(tree.is_leaf.sum())
+            self.found["n_splits"] = len(self.certificate.splits)
+            rounding = self.found.get("assumptions", ())
+            self.found["assumptions"] = (*self.certificate.assumptions, *rounding)
+        return Verification(
+            is_valid=not self.failures,
+            failures=tuple(self.failures),
+            exact=self.exact,
+            seconds=seconds,
+            **self.found,
+        )
+
+    def is_wellformed(self, digest) -> bool:
+        self.failures += flaws(self.certificate)
+        self.is_malformed = bool(self.failures)
+        return not self.failures and (digest is None or self.is_same(digest()))
+
+    def is_same(self, digest: str) -> bool:
+        c = self.certificate
+        names = ("k", "alpha", "lower", "upper", "include", "exclude", "fit_intercept")
+        claim = {name: getattr(c, name) for name in (*names, "is_box_assumed")}
+        if fingerprint(digest, **claim) != c.fingerprint:
+            self.failures.append(_OTHER_DATA)
+        return not self.failures
+
+    def run(self, make_evidence, pool, products=None) -> Verification:
+        """In floating point. `products`: the Gram matrix of [X y], if that is what was given."""
+        try:
+            evidence = make_evidence()
+        except (Unfit, NoVariation) as reason:
+            return self.stopped(reason)
+        enumeration = _enumeration(self.certificate, evidence, pool, products)
+        proven = cover(self.certificate, _FloatBackEnd(evidence, enumeration))
+        # Products of a few doubles, rounded down.
+        value = min(float(proven.value), 2.0) * evidence.unit * (1.0 - 8 * UNIT)
+        size = float(1.0 + np.abs(evidence.form_coef).sum())
+        objective = self._objective(evidence)
+        self.found["assumptions"] = tuple(sorted(set(evidence.assumptions)))
+        self.found["n_supports"] = enumeration.n_supports
+        # Whoever evaluates the model in double precision is off by a few roundings of its terms.
+        root = _ROUNDINGS * UNIT * size
+        lost = min(4 * evidence.eps * size**2, TOLERANCE)
+        lost += root * (2.0 * float(np.sqrt(objective / evidence.unit)) + root)
+        self._conclude(proven, value, objective, evidence.unit, lost)
+        return self.result()
+
+    def _objective(self, evidence: Evidence) -> float:
+        """f of the model: in extended precision, or exactly where that has too few digits."""
+        rows, model, c = evidence.rows, evidence.model, self.certificate
+        if rows is None or model is None or model.value >= evidence.objective * (1.0 - 1e-11):
+            return evidence.objective
+        if rows.n_rows * (len(model.features) + 1) > MAX_ENTRIES:
+            return evidence.objective
+        return float(exact_objective(c, rows.X, rows.y, rows.weight))
+
+    def exactly(self, X, y, weight) -> Verification:
+        """In rational numbers."""
+        c = self.certificate
+        G, denominator = exact_products(X, y, weight, c.fit_intercept, range(X.shape[1]))
+        if G[-1, -1] == 0:
+            size = float(np.sum(y.astype(np.float64) ** 2 * (1.0 if weight is None else weight)))
+            return self.stopped(NoVariation(float(exact_objective(c, X, y, weight)), size))
+        try:
+            form = ExactForm(c, G, denominator)
+        except Unfit as reason:
+            return self.failed(str(reason))
+        form.target = Fraction(_target(c, float(form.unit)))
+        proven = cover(c, form)
+        value = floor_float(Fraction(min(proven.value, 2)) * form.unit)
+        objective = float(exact_objective(c, X, y, weight))
+        self.found["n_supports"] = form.n_supports
+        self._conclude(proven, value, objective, float(form.unit), 0.0)
+        return self.result()
+
+    def stopped(self, reason: Exception) -> Verification:
+        """Before the tree is looked at: it cannot be, or a bound of zero is all there is."""
+        if not isinstance(reason, NoVariation):
+            return self.failed(str(reason))
+        objective, size = reason.args
+        self.found.update(objective=objective, lower_bound=0.0, gap=0.0)
+        self.failures += _flaws_of_model(self.certificate)
+        claims = (self.certificate.objective, self.certificate.lower_bound)
+        if not all(abs(claim) <= _PERFECT * size for claim in (objective, *claims)):
+            self.failures.append("y has no variation: objective and bound should be zero")
+        return self.result()
+
+    def _conclude(self, proven: Cover, value: float, objective: float, yy: float, lost: float):
+        """Compare what was verified with what is claimed. `lost`: rounding of f, over yy."""
+        c = self.certificate
+        least = _PERFECT * yy
+        value = max(0.0, min(value, objective))
+        self.failures += proven.failures
+        self.found.update(
+            objective=objective, lower_bound=value, gap=(objective - value) / max(objective, least)
+        )
+        self.failures += _flaws_of_model(c)
+        slack = TOLERANCE * max(objective, least) + lost * yy
+        if not abs(objective - c.objective) <= slack:
+            self.failures.append(
+                f"the objective of the model is {objective:.12g}, not {c.objective:.12g}"
+            )
+        if c.lower_bound > max(c.objective, 0.0) * (1.0 + 1e-12) + 1e-3 * least:
+            self.failures.append("the lower bound is above the objective")
+        if not value >= c.lower_bound - TOLERANCE * max(c.lower_bound, least):
+            self.failures.append(
+                f"the lower bound is proven only to {value:.12g}, not to {c.lower_bound:.12g}; "
+                f"{proven.weakest}"
+            )
+
+
+def _target(certificate: Certificate, unit: float) -> float:
+    """What enumerated supports must reach, a share of y'y: the claim, less a little."""
+    claim = certificate.lower_bound / unit
+    return claim - 1e-11 * max(claim, _PERFECT)
+
+
+def _enumeration(certificate: Certificate, evidence: Evidence, pool, products=None) -> Enumeration:
+    claim = certificate.lower_bound / evidence.unit
+    enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
+
+    left = [_EXACT_FITS]
+
+    def exactly(support: np.ndarray) -> float | None:
+        rows = evidence.rows
+        cost = ((0 if rows is None else rows.n_rows) + 1000) * (len(support) + 1) ** 2
+        if cost > min(_EXACT_FIT, left[0]):
+            return None
+        left[0] -= cost
+        return _exact_value(certificate, evidence, support, products)
+
+    judge = Judge(evidence, enough, exactly)
+    return Enumeration(evidence, _target(certificate, evidence.unit), judge, pool)
+
+
+def _exact_value(certificate: Certificate, evidence: Evidence, support, full) -> float | None:
+    """f of one support over y'y in rational numbers, rounded down; None where that is impossible.
+
+    From rows, or from `full`, the given products of all features and y.
+    """
+    rows, features = evidence.rows, evidence.live[support]
+    if rows is not None:
+        centre = certificate.fit_intercept
+        G, denominator = exact_products(rows.X, rows.y, rows.weight, centre, features)
+    elif full is not None:
+        order = [*features.tolist(), len(full) - 1]
+        G, shift = whole(full[np.ix_(order, order)])
+        denominator = 1 << shift
+    else:
+        return None
+    try:
+        fit = exact_fit(certificate, G, denominator, features)
+    except Unjudged:
+        return None
+    return floor_float(fit / Fraction(evidence.unit)) * (1.0 - 4 * UNIT)  # the unit is rounded
+
+
+def _flaws_of_model(c: Certificate) -> list[str]:
+    """Does the model of the certificate obey its constraints?"""
+    reasons = []
+    used = np.union1d(np.flatnonzero(c.coef), c.include)
+    if len(used) > c.k:
+        reasons.append(f"the model uses {len(used)} features, more than k = {c.k}")
+    if np.any(c.coef[c.exclude] != 0.0):
+        reasons.append("the model uses an excluded feature")
+    slack = 1e-12 * np.abs(c.coef)
+    if ((c.coef < c.lower - slack) | (c.coef > c.upper + slack)).any():
+        reasons.append("a coefficient of the model is out of its bounds")
+    if c.intercept != 0.0 and not c.fit_intercept:
+        reasons.append("the model has an intercept, the problem has none")
+    return reasons
