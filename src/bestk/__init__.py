@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bestk import datasets, plots
     from bestk.base.settings import Advanced
-    from bestk.problem.regression import Problem
     from bestk.results.certificate import Certificate
     from bestk.results.result import Result, Snapshot, Status
     from bestk.search.solve import beam_search, resume, solve
     from bestk.selection.cross_validation import CrossValidation
     from bestk.selection.estimators import SparseRidge, SparseRidgeCV
     from bestk.selection.path import Path, solve_path
+    from bestk.selection.problem import Problem
 
 __version__ = "0.1.0"
 
@@ -41,7 +41,7 @@ _HOME = {
     "Certificate": "bestk.results.certificate",
     "CrossValidation": "bestk.selection.cross_validation",
     "Path": "bestk.selection.path",
-    "Problem": "bestk.problem.regression",
+    "Problem": "bestk.selection.problem",
     "Result": "bestk.results.result",
     "Snapshot": "bestk.results.result",
     "SparseRidge": "bestk.selection.estimators",

@@ -6,10 +6,11 @@ the data themselves are digested, in any layout, type or batches.
 """
 
 import hashlib
-from typing import Any
 
 import numpy as np
 from numba import njit
+
+from bestk.base.question import Question
 
 _MASK = 2**64 - 1
 _ROWS = 4096
@@ -87,28 +88,17 @@ def gram_digest(G: np.ndarray, c: np.ndarray, yy: float) -> str:
     return f"gram {len(c)} {digest(G):016x} {digest(c):016x} {float(yy).hex()}"
 
 
-def fingerprint(
-    data: str,
-    *,
-    k: int,
-    alpha: float,
-    lower: np.ndarray,
-    upper: np.ndarray,
-    include: Any,
-    exclude: Any,
-    fit_intercept: bool,
-    is_box_assumed: bool = False,
-) -> str:
+def fingerprint(data: str, question: Question) -> str:
     """SHA-256 of the data's digest and everything else that defines the problem."""
     parts = [
         data,
-        str(int(k)),
-        float(alpha).hex(),
-        f"{digest(lower):016x} {digest(upper):016x}",
-        " ".join(str(int(j)) for j in include),
-        " ".join(str(int(j)) for j in exclude),
-        str(bool(fit_intercept)),
+        str(int(question.k)),
+        float(question.alpha).hex(),
+        f"{digest(question.lower):016x} {digest(question.upper):016x}",
+        " ".join(str(int(j)) for j in question.include),
+        " ".join(str(int(j)) for j in question.exclude),
+        str(bool(question.fit_intercept)),
     ]
-    if is_box_assumed:
+    if question.is_box_assumed:
         parts.append("box assumed")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,30 +1,34 @@
 """Nodes that are bounded together."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from bestk.base.constants import IN
-
-# Times the error of the data that is allowed for: whoever checks a bound with an analysis of their
-# own, perhaps a coarser one, should come to the same.
-CAUTION = 4.0
-# Duals are kept in single precision where charges are not so small that rounding would cost.
-_SINGLE_FROM = 1e-5
+from bestk.base.tuning import tuning
+from bestk.form.matrix import Slopes
 
 
 @dataclass(kw_only=True)
-class Batch:
+class NodeBatch:
     """Nodes as rows. ``duals`` and ``levels`` are warm starts first, results afterwards."""
 
     states: np.ndarray
     duals: np.ndarray
     levels: np.ndarray
     bounds: np.ndarray
-    work: np.ndarray
+    multiplies: np.ndarray  # counted work
     numbers: list[int] = field(default_factory=list)  # in the record of the proof
-    slopes: Any = None  # of wide forms, where the search knows them already
+    slopes: Slopes | None = None  # of the duals, where the search knows them already
+
+    @classmethod
+    def of(cls, states: np.ndarray, duals: np.ndarray, levels: np.ndarray) -> "NodeBatch":
+        """Nodes that are not bounded yet."""
+        unknown, nothing = np.full(len(states), -np.inf), np.zeros(len(states))
+        return cls(states=states, duals=duals, levels=levels, bounds=unknown, multiplies=nothing)
+
+    def __len__(self) -> int:
+        return len(self.states)
 
     def remaining(self, k: int) -> np.ndarray:
         return k - np.count_nonzero(self.states == IN, axis=1)
@@ -43,4 +47,4 @@ def rounded(duals: np.ndarray) -> np.ndarray:
 
 def as_recorded(duals: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Dual vectors as a certificate keeps them: rounded, if charges allow it."""
-    return rounded(duals) if t.mean() >= _SINGLE_FROM else duals
+    return rounded(duals) if t.mean() >= tuning().single_from else duals

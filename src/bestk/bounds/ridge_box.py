@@ -1,8 +1,8 @@
 """Boxes that need no assumption: how far a coefficient can be from the ridge solution.
 
 f falls to its minimum over all features, the ridge solution, and rises from there. Holding one
-coefficient elsewhere costs a square, eq. 19: f(b) >= f_ridge + (b_j - bhat_j)^2 / (A^-1)_jj.
-Models below the cutoff lie where that is below the cutoff, too.
+coefficient elsewhere costs a square: f(b) >= f_ridge + (b_j - bhat_j)^2 / (A^-1)_jj (theory:
+ridge-profile). Models below the cutoff lie where that is below the cutoff, too.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from bestk.base.constants import UNIT_ROUNDOFF
-from bestk.bounds.node_batch import CAUTION
+from bestk.form.matrix import CAUTION
 from bestk.form.standard_form import StandardForm
 
 # Boxes are wider than necessary by this share, and by several times what rounding can do: whoever
@@ -24,7 +24,7 @@ class Box(NamedTuple):
     hi: np.ndarray
 
 
-def profile_box(form: StandardForm, smallest: float, k: int, cutoff: float) -> Box | None:
+def ridge_box(form: StandardForm, smallest: float, k: int, cutoff: float) -> Box | None:
     """A box that holds all models of k features with a value below `cutoff`, which is at most 1.
 
     `smallest` is a proven lower bound on the eigenvalues of A. None where it is next to nothing, or

@@ -1,114 +1,139 @@
-"""The matrix A of a standard form: stored, or known by its rows where it would be too large.
+"""The matrix A of a standard form, and the one place where its representation is chosen.
 
-Both say what the search asks of A: some of its rows, blocks of it, sums of its rows. With n rows of
-data and p features, stored it takes p^2 numbers, by rows n p.
+With n rows of data and p features it takes p^2 numbers as an array (``dense.py``), and n p by the
+rows of data (``by_rows.py``). Everybody else asks for what is here and never which one it is.
 """
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-# By rows only from so many features on, and if they are so many times the rows of data.
-FEWEST_WIDE, WIDE_FROM = 200, 1.5
+from bestk.base.threads import Workers
+
+if TYPE_CHECKING:
+    from bestk.form.dense import DenseMatrix
+
+# Times the error of the data that is allowed for: whoever checks a bound with an analysis of their
+# own, perhaps a coarser one, should come to the same.
+CAUTION = 4.0
 
 
-def is_wide(n: int, p: int) -> bool:
-    """Whether p x p products of n rows cost more than working with the rows."""
-    return p >= FEWEST_WIDE and p >= WIDE_FROM * n
-
-
-class Operator(Protocol):
+class Matrix(Protocol):
     """A symmetric p x p matrix with unit diagonal."""
 
     @property
     def p(self) -> int: ...
 
+    @property
+    def array(self) -> np.ndarray:
+        """A as an array; an error where it would be too large."""
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether A - diag(t) can be factored, so that splits can be improved."""
+
+    @property
+    def factor_multiplies(self) -> float:
+        """Multiplications that finding and proving the first split takes."""
+
     def rows(self, features: np.ndarray) -> np.ndarray:
         """A[features]"""
 
-    def block(self, features: np.ndarray) -> np.ndarray:
+    def submatrix(self, features: np.ndarray) -> np.ndarray:
         """A[features][:, features]"""
 
     def sums(self, supports: np.ndarray, coefs: np.ndarray) -> np.ndarray:
         """Rows b A for vectors b that have the entries `coefs` at `supports`."""
 
-    def restricted(self, keep: np.ndarray) -> "Operator":
+    def restricted(self, keep: np.ndarray) -> "Matrix":
         """The same with fewer features."""
 
-    def stored(self, keep: np.ndarray) -> "Stored":
-        """The same with fewer features, as an array however large it is."""
+    def around(self, features: np.ndarray) -> "Around":
+        """A dense matrix that has these features: distinct ones, or rows of supports."""
+
+    def near_copies(self, least: float) -> Iterator[tuple[int, int]]:
+        """Pairs i < j with |A_ij| >= least, as far as they are cheap to find."""
+
+    def first_charges(self, error: float, in_box: bool) -> np.ndarray:
+        """A proven split to begin with (theory: split): t with A - diag(t) semidefinite.
+
+        Entries of A are known up to `error`. Charges of a singular matrix may be slightly negative
+        `in_box`, where such charges still bound something.
+        """
+
+    def systems(self, c: np.ndarray, t: np.ndarray) -> "Systems":
+        """Linear systems with A and A - diag(t)."""
+
+    def slopes(
+        self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray, workers: Workers
+    ) -> "Slopes":
+        """Room for the slopes of nodes in these states."""
+
+    def core(self, candidates: np.ndarray) -> "Core":
+        """The features over which relaxations are solved: these, more of them, or all."""
 
 
-@dataclass(frozen=True, eq=False)
-class Stored:
-    """A as an array."""
+class Around(NamedTuple):
+    """A dense matrix over the features ``kept``; those asked for are at ``places`` in it."""
 
-    A: np.ndarray = field(repr=False)
+    matrix: "DenseMatrix"
+    kept: np.ndarray
+    places: np.ndarray
+
+
+class Slopes(Protocol):
+    """u = c - Q g of nodes (rows) and g'Qg, Q = A - diag(t), each with its error.
+
+    Each entry of `u` is known up to `error` of its row, `quadratic` up to `lost`. Features that are
+    OUT at all nodes may be left at zero.
+    """
+
+    u: np.ndarray
+    quadratic: np.ndarray
+    error: np.ndarray
+    lost: np.ndarray
 
     @property
-    def p(self) -> int:
-        return len(self.A)
+    def multiplies(self) -> float:
+        """What the slopes of one node cost besides its relaxation, in multiplications."""
 
-    def rows(self, features: np.ndarray) -> np.ndarray:
-        return self.A[features]
-
-    def block(self, features: np.ndarray) -> np.ndarray:
-        return self.A[np.ix_(features, features)]
-
-    def sums(self, supports: np.ndarray, coefs: np.ndarray) -> np.ndarray:
-        total = np.zeros((len(supports), self.p))
-        for features, values in zip(supports.T, coefs.T, strict=True):
-            total += values[:, None] * self.A[features]
-        return total
-
-    def stored(self, keep: np.ndarray) -> "Stored":
-        return Stored(np.ascontiguousarray(self.block(keep)))
-
-    restricted = stored
+    def set(self, rows: np.ndarray, duals: np.ndarray) -> None:
+        """Compute some rows from their dual vectors g."""
 
 
-@dataclass(frozen=True, eq=False)
-class ByRows:
-    """A = Z Z' + diag(ridge), Z (p, n): the features in units of the form, one after the other."""
+class Core(Protocol):
+    """Features over which relaxations are solved, with their part of A.
 
-    Z: np.ndarray = field(repr=False)
-    ridge: np.ndarray = field(repr=False)
+    ``A`` may have room for more: its first rows and columns are those of ``features``.
+    """
+
+    A: np.ndarray
+    features: np.ndarray
+    listed: np.ndarray
 
     @property
-    def p(self) -> int:
-        return len(self.Z)
+    def is_whole(self) -> bool:
+        """Whether no feature can be lacking."""
 
-    @property
-    def n(self) -> int:
-        return self.Z.shape[1]
+    def add(self, features: np.ndarray, needed: np.ndarray) -> None:
+        """More candidates; once there are too many, only these and those `needed` stay."""
 
-    def rows(self, features: np.ndarray) -> np.ndarray:
-        rows = self.Z[features] @ self.Z.T
-        rows[np.arange(len(features)), features] = 1.0
-        return rows
 
-    def block(self, features: np.ndarray) -> np.ndarray:
-        chosen = self.Z[features]
-        block = chosen @ chosen.T
-        block += block.T  # one number for each pair
-        block *= 0.5
-        block[np.diag_indices(len(block))] = 1.0
-        return block
+class Systems(Protocol):
+    """Systems with A, and with Q = A - diag(t), for one right-hand side per row."""
 
-    def sums(self, supports: np.ndarray, coefs: np.ndarray) -> np.ndarray:
-        total = np.zeros((len(supports), self.n))
-        for features, values in zip(supports.T, coefs.T, strict=True):
-            total += values[:, None] * self.Z[features]
-        result = total @ self.Z.T
-        nodes = np.arange(len(supports))
-        for features, values in zip(supports.T, coefs.T, strict=True):
-            result[nodes, features] += values * self.ridge[features]
-        return result
+    def product(self, rows: np.ndarray) -> np.ndarray:
+        """rows @ Q"""
 
-    def stored(self, keep: np.ndarray) -> Stored:
-        return Stored(self.block(keep))
+    def eigenvalues(self) -> np.ndarray:
+        """Those of Q, ascending; some that are zero may be left out."""
 
-    def restricted(self, keep: np.ndarray) -> Operator:
-        wide = is_wide(self.n, len(keep))
-        return ByRows(self.Z[keep], self.ridge[keep]) if wide else self.stored(keep)
+    def shift(self, shift: float) -> None:
+        """Prepare `solve` for Q + shift I."""
+
+    def solve(self, rows: np.ndarray) -> np.ndarray:
+        """rows @ inverse of (Q + shift I)"""
+
+    def ridge(self, state: np.ndarray) -> np.ndarray:
+        """The minimiser of 1 - 2 c'b + b'A b over features that are not OUT."""

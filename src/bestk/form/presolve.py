@@ -1,17 +1,14 @@
 """What can be decided before any search, and is the same for every k."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from bestk.base.question import Question
 from bestk.base.validation import as_features
-from bestk.bounds.clusters import BlockBound, block_bound
-from bestk.bounds.split import Split, first_split
 from bestk.form.standard_form import StandardForm
-from bestk.problem.regression import Problem
-from bestk.supports.incumbent import Fits
+from bestk.problem.regression import Regression
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,17 +20,16 @@ class Presolved:
     ``copies`` are pairs (copy, original) of features, of which the form has the originals.
     """
 
-    problem: Problem = field(repr=False)
+    problem: Regression = field(repr=False)
     include: np.ndarray
     exclude: np.ndarray
     form: StandardForm | None
     required: np.ndarray
     inside: np.ndarray
     copies: np.ndarray
-    fits: Fits = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, problem: Problem, include: Any = None, exclude: Any = None) -> "Presolved":
+    def of(cls, problem: Regression, include: Any = None, exclude: Any = None) -> "Presolved":
         p, names = problem.n_features, problem.feature_names
         include = as_features("include", include, p, names)
         exclude = as_features("exclude", exclude, p, names)
@@ -42,7 +38,7 @@ class Presolved:
             name = repr(names[both[0]]) if names else both[0]
             raise ValueError(f"feature {name} is in both include and exclude")
         # Columns of zeros, features that are excluded or bounded to zero cannot enter a model.
-        useful = (problem.squares > 0.0) & (problem.lower < problem.upper)
+        useful = (problem.moments.squares > 0.0) & (problem.lower < problem.upper)
         useful &= np.isfinite(problem.ridge)
         useful[exclude] = False
         features = np.flatnonzero(useful)
@@ -50,7 +46,7 @@ class Presolved:
         form, copies = None, np.zeros((0, 2), dtype=np.intp)
         if len(features) and problem.yy > 0.0:
             form = StandardForm.of(problem, features)
-            if problem.alpha == 0.0 and not (form.is_boxed or form.is_wide):
+            if problem.alpha == 0.0 and not form.is_boxed:
                 form, inside, copies = _without_copies(form, inside)
         return cls(
             problem=problem,
@@ -62,29 +58,25 @@ class Presolved:
             copies=copies,
         )
 
-    def within(self, problem: Problem) -> "Presolved":
-        """The same for a problem that differs in its bounds alone, none of them zero."""
+    def within(self, problem: Regression) -> "Presolved":
+        """The same for a problem that differs in its box alone, none of it zero."""
         if self.form is None or len(self.copies):
             return Presolved.of(problem, self.include, self.exclude)
-        return replace(self, problem=problem, form=self.form.within(problem), fits={})
+        return replace(self, problem=problem, form=self.form.within(problem))
 
-    @cached_property
-    def uniform(self) -> Split:
-        """The uniform split of the form's matrix."""
-        assert self.form is not None
-        return first_split(self.form)
-
-    @cached_property
-    def blocks(self) -> BlockBound | None:
-        """The bound by a block split of the form's matrix, if there is a useful one."""
-        assert self.form is not None
-        return block_bound(self.form, self.uniform.smallest)
-
-    @property
-    def blocks_helped(self) -> bool:
-        """Did the block bound exclude features for another k?"""
-        blocks = vars(self).get("blocks")
-        return blocks is not None and blocks.helped
+    def question(self, k: int) -> Question:
+        """What a search for at most k features answers."""
+        problem = self.problem
+        return Question(
+            k=k,
+            alpha=problem.alpha,
+            fit_intercept=problem.fit_intercept,
+            include=self.include,
+            exclude=self.exclude,
+            lower=problem.lower,
+            upper=problem.upper,
+            is_box_assumed=problem.box is not None,
+        )
 
     def size(self, k: int) -> int:
         """How many features of the form a model with at most k features may have."""

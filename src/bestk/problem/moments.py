@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.base.tuning import tuning
 
-_BLOCK_BYTES = 2**26
-# Blocks of plain rows stay in the cache for a second product if BLAS likes their length, too.
-_CACHE_BYTES, _LONG = 2**24, 4096
 # A centred column this small beside its mean, in units of rounding, is a constant.
 _CONSTANT = 64
 # Column norms outside this range would over- or underflow when squared.
 _SAFE_SQUARES = (1e-200, 1e200)
+
+
+def is_wide(n: int, p: int) -> bool:
+    """Whether p x p products of n rows cost more than working with the rows."""
+    return p >= tuning().fewest_wide and p >= tuning().wide_from * n
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,6 +73,13 @@ class Moments:
     def is_partial(self) -> bool:
         """Whether products of different columns are left out."""
         return self.gram.ndim == 1
+
+    @property
+    def is_small(self) -> bool:
+        """Whether one BLAS thread is as fast as a pool on what a search makes of these sums."""
+        if self.is_partial:
+            return (self.n_rows or 0) * self.n_features <= tuning().small_wide_entries
+        return self.n_features <= tuning().small_features
 
     @property
     def squares(self) -> np.ndarray:
@@ -202,10 +212,10 @@ class Moments:
         plain = X.dtype == np.float64 and weight is None and not self.keep_sums
         plain = plain and (self.units == 1.0).all()
         row_bytes = 8 * max(X.shape[1], 1)
-        step = max(1, _BLOCK_BYTES // row_bytes)
+        step = max(1, tuning().chunk_bytes // row_bytes)
         if plain:
-            cached = _CACHE_BYTES // row_bytes
-            by_rows = X.flags.c_contiguous and cached >= _LONG
+            cached = tuning().cached_bytes // row_bytes
+            by_rows = X.flags.c_contiguous and cached >= tuning().fewest_cached_rows
             step = cached if by_rows else max(X.shape[0], 1)
         for start in range(0, X.shape[0], step):
             block = X[start : start + step]

@@ -9,14 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bestk.base.fingerprint import rows_digest
+from bestk.base.tuning import tuning
 from bestk.base.validation import as_matrix, as_vector, as_weights, names_of, require_finite
-from bestk.form.matrix import is_wide
-from bestk.problem.moments import Moments
+from bestk.problem.moments import Moments, is_wide
 from bestk.problem.triangles import Triangle
 
 _SMALLEST_YY = 1e-300
-# Up to so many features a triangular factor of batches is kept beside their sums of products.
-_TRIANGLE_UP_TO = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +34,12 @@ class Rows:
         return rows_digest(self.X, self.y, self.weight)
 
 
-def moments_of(X, y, weight, fit_intercept, *, partial: bool = False) -> Moments:
+def moments_of(X, y, weight, fit_intercept, *, partial: bool | None = None) -> Moments:
     """Moments of checked arrays in units that are safe to square, or an error that says why not.
 
-    `partial` ones leave out products of different columns.
+    `partial` ones leave out products of different columns: by default, those of wide data.
     """
+    partial = is_wide(*X.shape) if partial is None else partial
     origin = origin_of(X, y, weight, fit_intercept, partial=partial)
     moments = origin.of_rows(X, y, weight)
     if not moments.is_safe:
@@ -159,7 +158,7 @@ class StandIn:
         self.triangle: Triangle | None = None
 
     def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
-        if X.shape[1] > _TRIANGLE_UP_TO:
+        if X.shape[1] > tuning().triangle_features:
             return
         X, y = X.astype(np.float64), y.astype(np.float64)
         if self.triangle is None:

@@ -12,6 +12,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from bestk.base.question import Question
+
 FORMAT, VERSION = "bestk certificate", 1
 
 
@@ -88,26 +90,20 @@ def _row(ends: np.ndarray, i: int) -> slice:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Certificate:
-    """What a run claims about one problem, with its proof.
+class Certificate(Question):
+    """A question, the answer of a run to it, and the proof.
 
     The claim: no admissible coefficients have an objective below ``lower_bound``, and ``coef`` has
     the objective ``objective``. Admissible are at most k nonzeros, the included features counted,
     none of them excluded, all within ``lower`` and ``upper``.
 
     ``copies`` holds pairs (feature, other): the first repeats the second up to a factor, so models
-    need not use it. ``fingerprint`` identifies data and problem; see :mod:`bestk.fingerprint`.
-    ``is_box_assumed`` says that nobody gave the bounds: the run chose them (``bounds="auto"``).
+    need not use it. ``fingerprint`` identifies data and question; see
+    :mod:`bestk.base.fingerprint`. ``is_box_assumed`` says that nobody gave the bounds: the run
+    chose them (``bounds="auto"``).
     """
 
     fingerprint: str
-    k: int
-    alpha: float
-    fit_intercept: bool
-    include: np.ndarray
-    exclude: np.ndarray
-    lower: np.ndarray = field(repr=False)
-    upper: np.ndarray = field(repr=False)
     coef: np.ndarray = field(repr=False)
     intercept: float
     objective: float
@@ -115,7 +111,6 @@ class Certificate:
     copies: np.ndarray = field(repr=False)
     splits: tuple[SplitRecord, ...] = field(repr=False)
     tree: ProofTree = field(repr=False)
-    is_box_assumed: bool = False
 
     @property
     def assumptions(self) -> tuple[str, ...]:

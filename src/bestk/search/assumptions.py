@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from bestk.bounds.split import is_positive_semidefinite
+from bestk.base.tuning import tuning
+from bestk.form.definiteness import is_positive_semidefinite
 from bestk.form.presolve import Presolved
-from bestk.problem.regression import Problem
-from bestk.search.automatic_box import FACTOR
+from bestk.problem.regression import Regression
 
 
 def assumptions_of(presolved: Presolved, k: int) -> tuple[str, ...]:
@@ -19,12 +19,13 @@ def assumptions_of(presolved: Presolved, k: int) -> tuple[str, ...]:
     return tuple(text for text in found if text)
 
 
-def _box(problem: Problem) -> str | None:
+def _box(problem: Regression) -> str | None:
     if problem.box is None:
         return None
+    factor = tuning().box_factor
     return (
-        f"Coefficients, times the lengths of their columns, are at most {FACTOR:g} times the "
-        f"largest of a first model, {problem.box / FACTOR:.4g} of the length of y."
+        f"Coefficients, times the lengths of their columns, are at most {factor:g} times the "
+        f"largest of a first model, {problem.box / factor:.4g} of the length of y."
     )
 
 
@@ -53,7 +54,7 @@ def _dependence(presolved: Presolved) -> str | None:
 def _products(presolved: Presolved, k: int) -> str | None:
     """Without rows, nearly dependent features are known to within the error of their products."""
     form, problem = presolved.form, presolved.problem
-    if form is None or problem._data is not None:
+    if form is None or problem.rows is not None:
         return None
     if is_positive_semidefinite(form.A, np.full(form.p, 4.0 * k * form.eps)):
         return None
@@ -64,15 +65,15 @@ def _products(presolved: Presolved, k: int) -> str | None:
     )
 
 
-def _is_exact_multiple(problem: Problem, copy: int, other: int) -> bool:
+def _is_exact_multiple(problem: Regression, copy: int, other: int) -> bool:
     """Is a column another one times a power of two?"""
-    if problem._data is None:
+    if problem.rows is None:
         return False
-    x, z = problem._data.X[:, copy], problem._data.X[:, other]
+    x, z = problem.rows.X[:, copy], problem.rows.X[:, other]
     largest = int(np.argmax(np.abs(z)))
     factor = float(x[largest]) / float(z[largest])
     return abs(np.frexp(factor)[0]) == 0.5 and np.array_equal(x, factor * z)
 
 
-def _name(problem: Problem, feature: int) -> str:
+def _name(problem: Regression, feature: int) -> str:
     return problem.feature_names[feature] if problem.feature_names else f"x{feature}"

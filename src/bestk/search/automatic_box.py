@@ -12,13 +12,12 @@ from time import perf_counter
 import numpy as np
 
 from bestk.base.settings import Settings
+from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
-from bestk.problem.regression import Problem
+from bestk.problem.regression import Regression
 from bestk.search.improvement import Improver
 from bestk.supports.incumbent import Incumbent
 
-# The box reaches so many times as far as the largest coefficient of the first model.
-FACTOR = 1.5
 # Smaller coefficients, in units of the standard form, explain nothing but rounding.
 _NOTHING = 1e-12
 # A coefficient this close to its bound, relative to it, is at it.
@@ -38,23 +37,23 @@ def boxed(
         return presolved, []
     first = _first_model(presolved, k, starts, settings)
     used = first.coef != 0.0
-    sizes = np.abs(first.coef[used]) / _units(problem)[first.support[used]]
+    sizes = np.abs(first.coef[used]) / _scales(problem)[first.support[used]]
     largest = float(sizes.max(initial=0.0))
-    inside = in_box(problem, FACTOR * largest if largest > _NOTHING else None)
+    inside = in_box(problem, tuning().box_factor * largest if largest > _NOTHING else None)
     return presolved.within(inside), [first.support]
 
 
-def in_box(problem: Problem, box: float | None) -> Problem:
+def in_box(problem: Regression, box: float | None) -> Regression:
     """The problem in a box that was chosen; None leaves its bounds as they are."""
     if box is None:
         return replace(problem, chooses_box=False)
-    unit = _units(problem)
+    scale = _scales(problem)
     # Features that cannot enter a model need no bounds.
-    reach = np.where((unit > 0.0) & np.isfinite(unit), box * unit, np.inf)
+    reach = np.where((scale > 0.0) & np.isfinite(scale), box * scale, np.inf)
     return replace(problem, lower=-reach, upper=reach, chooses_box=False, box=box)
 
 
-def at_bounds(problem: Problem, coef: np.ndarray) -> tuple[int, ...]:
+def at_bounds(problem: Regression, coef: np.ndarray) -> tuple[int, ...]:
     """Features whose coefficient is not zero and lies at a bound, up to rounding."""
     near = 1.0 - _ROUNDING
     held = (coef >= near * problem.upper) | (coef <= near * problem.lower)
@@ -65,7 +64,7 @@ def _first_model(
     presolved: Presolved, k: int, starts: Sequence[np.ndarray], settings: Settings
 ) -> Incumbent:
     """A good model without any bounds: beam search and swaps, as at the root of a tree."""
-    incumbent = Incumbent(presolved.problem, presolved.fits)
+    incumbent = Incumbent(presolved.problem)
     for support in (presolved.required, *starts):
         incumbent.offer(np.union1d(support, presolved.required))
     form, size = presolved.form, presolved.size(k)
@@ -76,9 +75,9 @@ def _first_model(
     return incumbent
 
 
-def _units(problem: Problem) -> np.ndarray:
-    """What ``StandardForm.unit`` is, for all features; inf for columns of zeros."""
-    squares = problem.squares
+def _scales(problem: Regression) -> np.ndarray:
+    """What ``StandardForm.scale`` is, for all features; inf for columns of zeros."""
+    squares, units = problem.moments.squares, problem.moments.units
     with np.errstate(divide="ignore", invalid="ignore"):
-        unit = problem.units * np.sqrt(problem.yy) / np.sqrt(squares + problem.ridge)
-    return np.where(squares > 0.0, unit, np.inf)
+        scale = units * np.sqrt(problem.yy) / np.sqrt(squares + problem.ridge)
+    return np.where(squares > 0.0, scale, np.inf)

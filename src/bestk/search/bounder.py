@@ -2,42 +2,37 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers
-from bestk.bounds.clusters import BlockBound
-from bestk.bounds.methods import bound_and_fix, make_method
-from bestk.bounds.node_batch import Batch
-from bestk.bounds.ridge_box import Box, profile_box
-from bestk.bounds.split import Split, SplitAscent
+from bestk.base.tuning import tuning
+from bestk.bounds.certify import certify
+from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
+from bestk.bounds.methods import make_method
+from bestk.bounds.methods.descent import Descent
+from bestk.bounds.node_batch import NodeBatch, as_recorded
+from bestk.bounds.ridge_box import Box, ridge_box
+from bestk.bounds.split import Split
+from bestk.bounds.split_ascent import SplitAscent
 from bestk.form.standard_form import StandardForm
 from bestk.search.recorder import Recorder
-
-# Model seconds per multiply-add of a bound, and what a Python-level step costs besides. The choices
-# between bounding, closing and improving the split rest on these constants and on counts of work
-# done, never on the clock: the same input gives the same tree on every machine.
-PER_MULTIPLY = 2e-10
-PER_NODE = 1e-4
-PER_CUBE = 3e-11
-# A better diagonal is fitted to this many open nodes.
-_SPLIT_NODES = 4
-# A narrower box helps few problems: it waits until the tree has cost so many times as much. A small
-# tree does without, as it may end with a gap of zero: models outside are known to the cutoff only.
-_NARROW_AFTER, _SMALL_TREE = 3.0, 0.01
+from bestk.search.state import State
 
 
 class Bounder:
-    """Bounds batches of nodes of one form, with a diagonal that improves or with blocks.
+    """Bounds batches of nodes of one form, with a diagonal that improves or with clusters.
 
-    ``bounding`` and ``preparing`` are model seconds spent on nodes and on matrices. Once the box of
-    ``form`` is narrower than the ``given`` one, models outside are worth at least ``outside``.
+    ``bounding`` and ``preparing`` are model seconds spent on nodes and on matrices. The choices
+    between bounding, closing and improving the split compare these, never the clock. Once the box
+    of ``form`` is narrower than the ``given`` one, models outside are worth at least ``outside``.
     """
 
     def __init__(self, settings: Settings, workers: Workers, recorder: Recorder) -> None:
         self.settings, self.workers, self.recorder = settings, workers, recorder
-        self.blocks: BlockBound | None = None
+        self.clusters: ClusterBound | None = None
         self.may_narrow = False
         self.outside = np.inf
         self.n_bounded = 0
@@ -46,15 +41,15 @@ class Bounder:
 
     def start(self, form: StandardForm, split: Split) -> None:
         """Take over a form with a first split."""
-        self.form, self.given, self.uniform = form, form, split
+        self.form, self.given, self.first = form, form, split
         self.may_narrow = split.is_positive
         self.ascent = SplitAscent(form, split, self.workers)
-        self.preparing += 0.0 if form.is_wide else 2 * PER_CUBE * form.p**3
+        self.preparing += tuning().per_cube * form.matrix.factor_multiplies
         self.use(split)
         self._wait_for_next_split()
 
     def use(self, split: Split) -> None:
-        self.split, self.blocks = split, None
+        self.split, self.clusters = split, None
         self.method = make_method(self.settings.bound, self.form, split, self.workers)
         # Charges just below zero are those of a singular matrix: zero, up to rounding.
         charges = np.maximum(split.t, 0.0)
@@ -62,17 +57,18 @@ class Bounder:
         self.split_number = self.recorder.add_split(self.form.features, charges, box=box)
 
     def _narrowed_box(self) -> tuple[np.ndarray, np.ndarray]:
-        """In units of the problem; infinite where the problem's own bounds are in use."""
-        now, before, unit = self.form, self.given, self.form.unit
-        lower = np.where(now.lo > before.lo, now.lo * unit, -np.inf)
-        return lower, np.where(now.hi < before.hi, now.hi * unit, np.inf)
+        """In units of the problem; infinite where the problem's own box is in use."""
+        now, before, scale = self.form, self.given, self.form.scale
+        lower = np.where(now.lo > before.lo, now.lo * scale, -np.inf)
+        return lower, np.where(now.hi < before.hi, now.hi * scale, np.inf)
 
     def _wait_for_next_split(self) -> None:
-        step = 2 * PER_CUBE * self.form.p**3 + _SPLIT_NODES * PER_NODE
-        self.next_split = self.bounding + SplitAscent.steps * step
+        now = tuning()
+        step = 2 * now.per_cube * self.form.p**3 + now.ascent_nodes * now.per_node
+        self.next_split = self.bounding + now.ascent_steps * step
 
-    def use_blocks(self, blocks: BlockBound, split_number: int) -> None:
-        self.blocks, self.split_number = blocks, split_number
+    def use_clusters(self, clusters: ClusterBound, split_number: int) -> None:
+        self.clusters, self.split_number = clusters, split_number
 
     @property
     def is_narrowed(self) -> bool:
@@ -86,35 +82,21 @@ class Bounder:
     def may_optimise(self) -> bool:
         """The paper's methods keep the paper's split."""
         wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
-        return wanted and self.blocks is None and not self.form.is_wide
+        return wanted and self.clusters is None and self.form.matrix.has_factors
 
-    def bound(
-        self,
-        states: np.ndarray,
-        duals: np.ndarray,
-        levels: np.ndarray,
-        k: int,
-        value: float,
-        cutoff: float,
-    ) -> Batch:
-        """Bound nodes (rows), from warm starts; `value` is the incumbent's."""
-        batch = Batch(
-            states=states,
-            duals=duals,
-            levels=levels,
-            bounds=np.full(len(states), -np.inf),
-            work=np.zeros(len(states)),
-        )
-        if self.blocks is not None:
-            self.blocks.bound_and_fix(batch, k, value, cutoff, self.workers)
+    def bound(self, batch: NodeBatch, k: int, value: float, cutoff: float) -> None:
+        """Bound nodes from their warm starts; `value` is the incumbent's."""
+        if self.clusters is not None:
+            self.clusters.bound_and_fix(batch, k, value, cutoff, self.workers)
         else:
-            bound_and_fix(
-                self.method, self.form, self.split, batch, k, cutoff,
-                self.settings.advanced.fixing, self.workers,
-            )  # fmt: skip
-        self.n_bounded += len(states)
-        self.bounding += PER_MULTIPLY * float(batch.work.sum()) + PER_NODE * len(states)
-        return batch
+            self.method.search(batch, k, cutoff)
+            batch.duals = as_recorded(batch.duals, self.split.t)
+            fixing = self.settings.advanced.fixing
+            certify(self.form, self.split.t, batch, k, cutoff, fixing, self.workers)
+        now = tuning()
+        self.n_bounded += len(batch)
+        multiplies = float(batch.multiplies.sum())
+        self.bounding += now.per_multiply * multiplies + now.per_node * len(batch)
 
     def narrow(self, box: Box) -> None:
         """Bound models in this box only."""
@@ -122,28 +104,60 @@ class Bounder:
         self.ascent = SplitAscent(self.form, self.ascent.split, self.workers)
         self.use(self.split)
 
-    def tighten(self, batch: Batch, k: int, cutoff: float, stop: Callable[[], bool]) -> None:
+    def tighten(self, batch: NodeBatch, k: int, cutoff: float, stop: Callable[[], bool]) -> None:
         """Whenever the tree has cost as much as a better bound would, prepare one.
 
         First a narrower box, then again and again a diagonal that is fitted to open nodes.
         """
         if not self.may_optimise:
             return
-        narrowing = 4 * PER_CUBE * self.form.p**3
-        if self.may_narrow and self.bounding >= _NARROW_AFTER * (narrowing + _SMALL_TREE):
+        now = tuning()
+        narrowing = 4 * now.per_cube * self.form.p**3
+        if self.may_narrow and self.bounding >= now.narrow_after * (narrowing + now.small_tree):
             self.preparing += narrowing
             self.may_narrow = False
-            box = profile_box(self.form, self.uniform.smallest, k, cutoff)
+            box = ridge_box(self.form, self.first.smallest, k, cutoff)
             if box is not None:
                 self.outside = min(self.outside, cutoff)
                 self.narrow(box)
         if self.bounding < self.next_split:
             return
         alive = np.flatnonzero(batch.bounds < cutoff)
-        alive = alive[:: max(1, len(alive) // _SPLIT_NODES)][:_SPLIT_NODES]
+        alive = alive[:: max(1, len(alive) // now.ascent_nodes)][: now.ascent_nodes]
         if len(alive):
             nodes = batch.states[alive], batch.duals[alive]
             split = self.ascent.improve(*nodes, k, cutoff, stop)
             if not stop():  # a resumed run tries again
                 self.use(split)
                 self._wait_for_next_split()
+
+    # In a checkpoint ------------------------------------------------------------------------
+
+    _PLAIN = (
+        "n_bounded", "bounding", "preparing", "next_split", "split_number", "may_narrow", "outside",
+    )  # fmt: skip
+
+    def state(self) -> State:
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self._PLAIN}
+        plain["uses_clusters"] = self.clusters is not None
+        arrays = {"first": self.first.t, "split": self.split.t, "ascended": self.ascent.split.t}
+        if self.is_narrowed:
+            arrays |= {"lo": self.form.lo, "hi": self.form.hi}
+        if isinstance(self.method, Descent) and self.method.core is not None:
+            arrays["core"] = self.method.core.features
+        return State(plain, arrays)
+
+    def restore(self, state: State, form: StandardForm) -> None:
+        plain, arrays = state
+        first, split = Split(t=arrays["first"]), Split(t=arrays["split"])
+        self.start(form, first)
+        if "lo" in arrays:
+            self.narrow(Box(arrays["lo"], arrays["hi"]))
+        self.ascent = SplitAscent(self.form, Split(t=arrays["ascended"]), self.workers)
+        self.use(split)
+        if "core" in arrays and isinstance(self.method, Descent):
+            self.method.start_from(arrays["core"])
+        if plain["uses_clusters"]:
+            self.clusters = cluster_bound(form, first.smallest)
+        for name in self._PLAIN:
+            setattr(self, name, plain[name])

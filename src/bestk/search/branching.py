@@ -33,6 +33,6 @@ def by_heuristic(
 
 def _largest_increase(form, state, support, coef):
     """argmax over free j of  -2 b'A b_j e_j + A_jj b_j^2 + 2 c_j b_j."""
-    increase = 2.0 * coef * (form.c[support] - form.operator.block(support) @ coef) + coef**2
+    increase = 2.0 * coef * (form.c[support] - form.matrix.submatrix(support) @ coef) + coef**2
     increase = np.where(state[support] == FREE, increase, -np.inf)
     return int(support[np.argmax(increase)])

@@ -1,9 +1,13 @@
 """Open nodes of the tree, in the order in which they will be taken."""
 
 import heapq
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+
+from bestk.results.certificate import cut, ends_of, joined
+from bestk.search.state import State
 
 # Seconds of enumeration that will never be spent; kept out of sums so that they stay exact enough.
 _HOPELESS = 1e6
@@ -27,6 +31,27 @@ class Node(NamedTuple):
     @property
     def nbytes(self) -> int:
         return 600 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes
+
+
+def state_of(nodes: list[Node], p: int) -> State:
+    """Nodes of a form with p features, as arrays; :func:`nodes_in` reads them back."""
+    plain = [(node.bound, node.number, node.level, node.cost) for node in nodes]
+    arrays = {
+        "plain": np.array(plain, dtype=np.float64).reshape(-1, 4),
+        "states": joined([node.state for node in nodes], np.int8).reshape(-1, p),
+        "ends": ends_of([node.nonzeros for node in nodes]),
+        "nonzeros": joined([node.nonzeros for node in nodes], np.int32),
+        "values": joined([node.values for node in nodes], np.float64),
+    }
+    return State({}, arrays)
+
+
+def nodes_in(state: State) -> Iterator[Node]:
+    arrays = state.arrays
+    nonzeros = cut(arrays["nonzeros"], arrays["ends"])
+    values = cut(arrays["values"], arrays["ends"])
+    for i, (bound, number, level, cost) in enumerate(arrays["plain"].tolist()):
+        yield Node(bound, int(number), arrays["states"][i], nonzeros[i], values[i], level, cost)
 
 
 class Frontier:

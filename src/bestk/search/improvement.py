@@ -6,13 +6,12 @@ from time import perf_counter
 import numpy as np
 
 from bestk.base.constants import FREE, IN
+from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
 from bestk.search.frontier import Node
+from bestk.search.state import State
 from bestk.supports.beam import beam_supports, fit_supports, improve_by_swaps
 from bestk.supports.incumbent import Incumbent
-
-# Seconds that a first model may take whatever the limit: nearly always it takes much less.
-_FIRST_MODEL = 1.0
 
 
 class Improver:
@@ -23,7 +22,7 @@ class Improver:
 
     def __init__(self, incumbent: Incumbent, *, deadline: float) -> None:
         self.incumbent = incumbent
-        self.deadline = max(deadline, perf_counter() + _FIRST_MODEL)
+        self.deadline = max(deadline, perf_counter() + tuning().first_model_seconds)
         self.seen: set[bytes] = set()
 
     def stop(self) -> bool:
@@ -32,6 +31,13 @@ class Improver:
     @property
     def nbytes(self) -> int:
         return 200 * len(self.seen)
+
+    def state(self) -> State:
+        rows = [np.frombuffer(row, dtype=np.intp) for row in sorted(self.seen)]
+        return State({}, {"seen": np.array(rows, dtype=np.intp)})
+
+    def restore(self, state: State) -> None:
+        self.seen = {row.tobytes() for row in state.arrays["seen"]}
 
     def search(self, form: StandardForm, inside: np.ndarray, k: int, width: int) -> None:
         """Beam search and swaps from a set of features."""

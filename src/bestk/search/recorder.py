@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.results.certificate import ProofTree, SplitRecord, ends_of
+from bestk.results.certificate import (
+    ProofTree,
+    SplitRecord,
+    ends_of,
+    proof_arrays,
+    proof_of,
+)
+from bestk.search.state import State
 
 _NOTHING = np.zeros(0, dtype=np.int32)
 # What a node takes besides its arrays.
@@ -133,8 +140,15 @@ class Recorder:
         number = np.where(tree.split >= 0, np.searchsorted(used, tree.split), -1).astype(np.int32)
         return replace(tree, split=number), tuple(self.splits[i] for i in used)
 
-    def go_on(self, tree: ProofTree, splits: tuple[SplitRecord, ...]) -> None:
+    def state(self) -> State:
+        return State({}, proof_arrays(self.tree(), self.splits) if self.enabled else {})
+
+    def restore(self, state: State) -> None:
         """Take over a tree and its splits from a run that ended."""
+        if not state.arrays:
+            self.stop()
+            return
+        tree, splits = proof_of(state.arrays)
         self.nodes, self.splits, self.nbytes = [], list(splits), 0
         for i in range(len(tree)):
             self.add(

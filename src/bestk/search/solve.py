@@ -12,13 +12,14 @@ from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.threads import Workers, blas_threads, default_threads
 from bestk.base.validation import as_features, is_auto, require_count
 from bestk.form.presolve import Presolved
-from bestk.problem.regression import Problem
+from bestk.problem.regression import Regression
 from bestk.results.certificate import Certificate
 from bestk.results.progress import make_progress
 from bestk.results.result import Result, Snapshot, Status, relative_gap
 from bestk.search.assumptions import assumptions_of
 from bestk.search.automatic_box import at_bounds, boxed
-from bestk.search.checkpoint import Checkpoint, Writer, require_same_question
+from bestk.search.checkpoint import Checkpoint, Writer
+from bestk.search.lessons import Lessons
 from bestk.search.recorder import Recorder
 from bestk.search.tree import Tree
 from bestk.supports.enumeration import Shortlist
@@ -27,9 +28,6 @@ from bestk.supports.incumbent import Incumbent
 HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
 # A share of an objective that is not told from rounding.
 _ROUNDING = 1e-9
-# Up to so many features, and entries of wide data, one BLAS thread is as fast as a pool, and far
-# faster on a busy machine.
-_SMALL, _SMALL_WIDE = 1500, 2e7
 
 
 def solve(
@@ -128,7 +126,7 @@ def solve(
         advanced=advanced or Advanced(),
     )
     k = require_count("k", k, least=0)
-    problem = Problem.from_data(
+    problem = Regression.from_data(
         X,
         y,
         alpha=alpha,
@@ -141,7 +139,7 @@ def solve(
 
 
 def solve_problem(
-    problem: Problem,
+    problem: Regression,
     k: int,
     *,
     include: Any = None,
@@ -149,7 +147,7 @@ def solve_problem(
     initial_support: Any = None,
     **options: Any,
 ) -> Result:
-    """:func:`solve` for a Problem that is already there."""
+    """:func:`solve` for a problem that is already there."""
     started = perf_counter()
     settings = settings_of(options)
     k = require_count("k", k, least=0)
@@ -162,7 +160,7 @@ def resume(
     y: Any = None,
     *,
     sample_weight: Any = None,
-    problem: Problem | None = None,
+    problem: Regression | None = None,
     **options: Any,
 ) -> Result:
     """Go on with a run from the file that ``solve(..., checkpoint=...)`` wrote.
@@ -187,30 +185,29 @@ def resume(
     """
     started = perf_counter()
     saved = Checkpoint.read(checkpoint)
-    question = saved.header["question"]
+    question, box = saved.question, saved.box
     asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
     settings = saved.settings({"checkpoint": checkpoint} | options)
-    box = question.get("box")
     if problem is None:
         if X is None or y is None:
             raise TypeError("resume needs the data of the run: X and y, or problem=")
-        problem = Problem.from_data(
+        problem = Regression.from_data(
             X,
             y,
             alpha=question["alpha"],
-            bounds=question["bounds"],
+            bounds=(question["lower"], question["upper"]),
             sample_weight=sample_weight,
             fit_intercept=question["fit_intercept"],
             n_threads=settings.n_threads,
         )
         problem = replace(problem, box=box)
     elif problem.chooses_box:  # which the run has done, unless there was nothing to choose
-        bounds = None if box is None else question["bounds"]
+        bounds = None if box is None else (question["lower"], question["upper"])
         problem = replace(problem.with_bounds(bounds), box=box)
     k = asked["k"]
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, asked["include"], asked["exclude"])
-        require_same_question(saved, presolved, k)
+        saved.require_same_question(presolved, k)
         return solve_presolved(presolved, k, [], settings, started, saved=saved)
 
 
@@ -234,11 +231,10 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     return start
 
 
-def small_blas(problem: Problem, settings: Settings):
+def small_blas(problem: Regression, settings: Settings):
     """A context in which BLAS uses one thread, or for large problems those of the settings."""
-    p, n = problem.n_features, problem.n_samples or 0
-    small = n * p <= _SMALL_WIDE if problem.is_partial else p <= _SMALL
-    return blas_threads(1 if small else settings.n_threads or default_threads())
+    few = 1 if problem.moments.is_small else None
+    return blas_threads(few or settings.n_threads or default_threads())
 
 
 def beam_search(
@@ -265,7 +261,7 @@ def beam_search(
             "out, or give a pair (lower, upper)"
         )
     options = Advanced(beam_width=width)
-    problem = Problem.from_data(
+    problem = Regression.from_data(
         X,
         y,
         alpha=alpha,
@@ -274,8 +270,14 @@ def beam_search(
         fit_intercept=fit_intercept,
         n_threads=n_threads,
     )
-    return problem.solve(
-        k, include=include, exclude=exclude, node_limit=0, n_threads=n_threads, advanced=options
+    return solve_problem(
+        problem,
+        k,
+        include=include,
+        exclude=exclude,
+        node_limit=0,
+        n_threads=n_threads,
+        advanced=options,
     )
 
 
@@ -285,17 +287,21 @@ def solve_presolved(
     starts: Sequence[np.ndarray],
     settings: Settings,
     started: float,
+    *,
+    lessons: Lessons | None = None,
     shortlist: Shortlist | None = None,
     saved: Checkpoint | None = None,
 ) -> Result:
     """One search from known supports; BLAS threads are the caller's business.
 
-    With a shortlist there is nothing left to search.
+    What other searches of the same presolved problem found out is in `lessons`, to which this one
+    adds. With a shortlist there is nothing left to search.
     """
     problem, include = presolved.problem, presolved.include
     if len(include) > k:
         raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
-    incumbent = Incumbent(problem, presolved.fits)
+    lessons = lessons or Lessons(presolved.form)
+    incumbent = Incumbent(problem, lessons.fits)
     incumbent.offer(presolved.required)
     for support in starts:
         incumbent.offer(np.union1d(support, presolved.required))
@@ -310,11 +316,13 @@ def solve_presolved(
             recorder = Recorder(settings.record_limit)
             recorder.close_by_enumeration(0)
         else:
-            writer = Writer.of(settings, presolved, k)
+            writer = None if settings.checkpoint is None else Writer(settings, presolved, k)
             with Workers(settings.n_threads) as pool:
                 tree = Tree(
-                    presolved, size, incumbent, settings, pool, progress, started, saved, writer
+                    presolved, size, incumbent, lessons, settings, pool, progress, started, writer
                 )
+                if saved is not None:
+                    tree.restore(saved.parts)
                 status = tree.run()
             bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
             started = tree.started
@@ -361,7 +369,7 @@ def _result(
         k=k,
         alpha=problem.alpha,
         coef=coef,
-        intercept=float(problem.y_mean - problem.x_mean @ coef),
+        intercept=float(problem.moments.y_shift - problem.moments.shift @ coef),
         support=np.union1d(incumbent.support, presolved.include),
         objective=end.objective,
         lower_bound=end.lower_bound,
@@ -387,21 +395,11 @@ def _certificate(presolved: Presolved, result: Result, recorder: Recorder) -> Ce
     proof = recorder.proof()
     if proof is None:
         return None
-    problem = presolved.problem
-    claim: dict[str, Any] = {
-        "k": result.k,
-        "alpha": problem.alpha,
-        "fit_intercept": problem.fit_intercept,
-        "include": presolved.include,
-        "exclude": presolved.exclude,
-        "lower": problem.lower,
-        "upper": problem.upper,
-        "is_box_assumed": problem.box is not None,
-    }
+    question = presolved.question(result.k)
     tree, splits = proof
     return Certificate(
-        **claim,
-        fingerprint=fingerprint(problem.digest, **claim),
+        **question.as_dict(),
+        fingerprint=fingerprint(presolved.problem.digest, question),
         coef=result.coef,
         intercept=result.intercept,
         objective=result.objective,

@@ -8,34 +8,25 @@ import numpy as np
 from bestk.base.constants import FREE, IN, OUT
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers
-from bestk.bounds.clusters import BlockSplit, block_bound
-from bestk.bounds.node_batch import Batch, rounded
+from bestk.base.tuning import tuning
+from bestk.bounds.cluster_bound import cluster_bound
+from bestk.bounds.clusters import ClusterSplit
+from bestk.bounds.node_batch import NodeBatch, rounded
 from bestk.bounds.split import first_split
 from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
 from bestk.results.progress import Progress
 from bestk.results.result import PERFECT_FIT, Snapshot, Status
 from bestk.search import branching
-from bestk.search.bounder import PER_CUBE, PER_MULTIPLY, PER_NODE, Bounder
-from bestk.search.checkpoint import Checkpoint, Writer, restore
-from bestk.search.frontier import Frontier, Node
+from bestk.search.bounder import Bounder
+from bestk.search.checkpoint import Writer
+from bestk.search.frontier import Frontier, Node, nodes_in, state_of
 from bestk.search.improvement import Improver
+from bestk.search.lessons import Lessons
 from bestk.search.recorder import Recorder
+from bestk.search.state import State
 from bestk.supports import enumeration
 from bestk.supports.incumbent import Incumbent
-
-# A node is closed by enumeration if that costs no more than this many bounds, or next to nothing.
-_CLOSE_BELOW = 5
-_CLOSE_ALWAYS = 5e-4
-# How much a second spent on matrices allows for closing everything, beside one spent on nodes.
-_PREPARING_COUNTS = 0.2
-# Model seconds of a batch, at most.
-_BATCH_SECONDS = 1.0
-# Above this share of the incumbent's value, proven at the root, a diagonal usually does.
-_HOPE = 0.75
-# Block bounds cost ten to twenty times as much as others, and take over the tree if they leave less
-# than this share of the root's gap.
-_BLOCKS_BELOW = 0.42
 
 
 class Origin(NamedTuple):
@@ -59,16 +50,15 @@ class Tree:
         presolved: Presolved,
         k: int,
         incumbent: Incumbent,
+        lessons: Lessons,
         settings: Settings,
         workers: Workers,
         progress: Progress,
         started: float,
-        saved: Checkpoint | None = None,
         writer: Writer | None = None,
     ) -> None:
-        assert presolved.form is not None
-        self.presolved = presolved
-        self.form: StandardForm = presolved.form
+        self.lessons = lessons
+        self.form: StandardForm = lessons.form
         self.inside, self.k = presolved.inside, k
         self.incumbent, self.settings, self.workers = incumbent, settings, workers
         self.progress, self.started = progress, started
@@ -84,15 +74,13 @@ class Tree:
         self.root_state = np.zeros(0, dtype=np.int8)
         self.root_number = 0
         self.root_bound = 0.0
-        self.blocked: StandardForm | None = None
+        self.clustered: StandardForm | None = None  # the form for which clusters were tried
         self.status: Status | None = None
         self.writer = writer
         limit = settings.time_limit
         self.deadline = np.inf if limit is None else started + limit
         self.improver = Improver(incumbent, deadline=self.deadline)
         self.is_open = False  # is the root bounded, and everything else below it?
-        if saved is not None:
-            restore(self, saved)
 
     # What is known so far -----------------------------------------------------------------
 
@@ -130,8 +118,8 @@ class Tree:
             while self.frontier and self.frontier.smallest_bound < self.cutoff:
                 if self._should_stop():
                     break
-                if self.writer:
-                    self.writer.write_if_due(self)
+                if self.writer and self.writer.is_due:
+                    self.writer.write(self.state())
                 self.pending = self.frontier.pop(self._batch_size())
                 nodes = [node for node in self.pending if not self._prune(node)]
                 if nodes:
@@ -150,7 +138,7 @@ class Tree:
             # Nodes may be in the air: the bound proven at the last step is the one that holds.
             self.status = Status.INTERRUPTED
         if self.writer and self.status is not Status.INTERRUPTED:
-            self.writer.write(self)
+            self.writer.write(self.state())
         return self.status or Status.OPTIMAL
 
     def _find_first_model(self) -> None:
@@ -169,35 +157,38 @@ class Tree:
             if self._worth_closing(root) and self._close([root]):
                 return
             self.frontier = Frontier(self.settings.search)  # a root that resisted is bounded now
-            shared = self.form is self.presolved.form
-            self.bounder.start(
-                self.form,
-                self.presolved.uniform if shared else first_split(self.form),
-            )
+            split = self.lessons.split if self._is_whole else first_split(self.form)
+            self.bounder.start(self.form, split)
             self.root_state = root.state
-            if self.blocked and self._tighten_root():
+            if self.clustered and self._tighten_root():
                 continue
             origin = Origin(root, -1, False, root.state.copy())
             start = np.zeros((1, self.form.p))
-            batch = self._bound(root.state[None].copy(), start, np.zeros(1), [origin])
+            batch = NodeBatch.of(root.state[None].copy(), start, np.zeros(1))
+            self._bound(batch, [origin])
             self.root_state, self.root_number = batch.states[0].copy(), batch.numbers[0]
             self.root_bound = max(self.root_bound, float(batch.bounds[0]))
             if self.root_bound >= self.cutoff:
                 break
             if self._shrinks(self.root_state):
                 self._shrink(self.root_state)
-            elif not (self.presolved.blocks_helped and self._tighten_root()):
+            elif not (self.lessons.clusters_helped and self._tighten_root()):
                 break
         self.is_open = True
         self._admit(batch, [origin])
         self._report()
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the form is still that of the presolved problem, which lessons are about."""
+        return self.form is self.lessons.form
 
     def _shrinks(self, state: np.ndarray) -> bool:
         """Are a good part of the features excluded for good?
 
         A smaller matrix has a larger smallest eigenvalue, hence a better split.
         """
-        few = np.count_nonzero(state != OUT) <= 0.75 * self.form.p
+        few = np.count_nonzero(state != OUT) <= tuning().shrink_below * self.form.p
         possible = np.count_nonzero(state == IN) <= self.k
         return bool(few and possible and self.settings.advanced.rebuild)
 
@@ -208,30 +199,25 @@ class Tree:
         self.form = self.form.restricted(keep)
 
     def _tighten_root(self) -> bool:
-        """Once the tree has cost as much as a block bound, exclude features by one for good.
+        """Once the tree has cost as much as a cluster bound, exclude features by one for good.
 
         True if that closes the root or leaves out a good part of the features: what has been
         searched so far is given up for a start on the others.
         """
-        p, shared = self.form.p, self.form is self.presolved.form
-        cost = 10 * PER_CUBE * p**3 + 200 * PER_MULTIPLY * p**2 + 200 * PER_NODE
-        # The weaker the root bound, the sooner: a tree would not get far.
-        wait = cost * (self._hope / _HOPE) ** 12
-        helps = self.blocked is not None or (shared and self.presolved.blocks_helped)
-        if self.blocked is self.form or (self.bounder.bounding < wait and not helps):
+        if self.clustered is self.form or not self._may_cluster():
             return False
-        self.blocked = self.form
+        self.clustered = self.form
         if not (self.bounder.may_optimise and self.settings.advanced.rebuild):
             return False
-        self.bounder.preparing += cost
-        smallest = self.bounder.uniform.smallest
-        blocks = self.presolved.blocks if shared else block_bound(self.form, smallest)
-        if blocks is None:
+        self.bounder.preparing += self._clustering_cost()
+        smallest = self.bounder.first.smallest
+        bound = self.lessons.clusters if self._is_whole else cluster_bound(self.form, smallest)
+        if bound is None:
             return False
         state, before = self.root_state, self.root_bound
         value = self.incumbent.value
-        g = rounded(blocks.maximise(state, self.k, value, self.cutoff, self._should_stop))
-        value, with_feature = blocks.certify(g, state, self.k)
+        g = rounded(bound.maximise(state, self.k, value, self.cutoff, self._should_stop))
+        value, with_feature = bound.certify(g, state, self.k)
         self.root_bound = max(before, value)
         # The form may already lack features that were given up within tolerance.
         self.proven = max(self.proven, min(value, self.dropped, self.incumbent.value))
@@ -241,16 +227,31 @@ class Tree:
         if shrinks or value >= self.cutoff:
             self.frontier = Frontier(self.settings.search)
             self.recorder.forget_below(self.root_number)
-            blocks.helped = True
-        split, number = self._record_blocks(blocks.split, g, out & shrinks)
+            self.lessons.clusters_helped |= self._is_whole
+        split, number = self._record_clusters(bound.split, g, out & shrinks)
         if shrinks or value >= self.cutoff:
             self.root_number = number
             if shrinks:
                 self._shrink(shrunk)
             return True
-        if self.cutoff - value < _BLOCKS_BELOW * (self.cutoff - before):
-            self.bounder.use_blocks(blocks, split)
+        if self.cutoff - value < tuning().clusters_below * (self.cutoff - before):
+            self.bounder.use_clusters(bound, split)
         return False
+
+    def _clustering_cost(self) -> float:
+        """Model seconds of a cluster bound at the root."""
+        p, now = self.form.p, tuning()
+        evaluation = now.per_multiply * p**2 + now.per_node
+        return now.cluster_cubes * now.per_cube * p**3 + now.cluster_evaluations * evaluation
+
+    def _may_cluster(self) -> bool:
+        """Has the tree cost enough, or did clusters help before?
+
+        The weaker the root bound, the sooner: a tree would not get far.
+        """
+        helps = self.clustered is not None or (self._is_whole and self.lessons.clusters_helped)
+        wait = self._clustering_cost() * (self._hope / tuning().hope) ** 12
+        return helps or self.bounder.bounding >= wait
 
     def _root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)
@@ -258,7 +259,7 @@ class Tree:
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
         return self._node(self.root_bound, self.root_number, state, *nothing, 0.0)
 
-    def _bounded_children(self, nodes: list[Node]) -> tuple[Batch, list[Origin]]:
+    def _bounded_children(self, nodes: list[Node]) -> tuple[NodeBatch, list[Origin]]:
         """Branch every node on one feature and bound the children, IN and OUT, as one batch."""
         rows = 2 * len(nodes)
         states = np.repeat(np.array([node.state for node in nodes]), 2, axis=0)
@@ -271,7 +272,9 @@ class Tree:
             states[2 * i, feature], states[2 * i + 1, feature] = IN, OUT
             for row, inside in ((2 * i, True), (2 * i + 1, False)):
                 origins.append(Origin(node, feature, inside, states[row].copy()))
-        return self._bound(states, duals, levels, origins), origins
+        batch = NodeBatch.of(states, duals, levels)
+        self._bound(batch, origins)
+        return batch, origins
 
     def _branching_feature(self, node: Node, dual: np.ndarray) -> int:
         if self.settings.advanced.branching == "heuristic":
@@ -281,16 +284,12 @@ class Tree:
             return feature
         return branching.by_relaxation(self.form, node.state, dual)
 
-    def _bound(
-        self, states: np.ndarray, duals: np.ndarray, levels: np.ndarray, origins: list[Origin]
-    ) -> Batch:
-        value = self.incumbent.value
-        batch = self.bounder.bound(states, duals, levels, self.k, value, self.cutoff)
+    def _bound(self, batch: NodeBatch, origins: list[Origin]) -> None:
+        self.bounder.bound(batch, self.k, self.incumbent.value, self.cutoff)
         batch.numbers = [self._record(origin, batch, i) for i, origin in enumerate(origins)]
-        self.n_nodes += len(states)
-        return batch
+        self.n_nodes += len(batch)
 
-    def _admit(self, batch: Batch, origins: list[Origin]) -> None:
+    def _admit(self, batch: NodeBatch, origins: list[Origin]) -> None:
         """Prune, close or queue freshly bounded nodes; round their duals to better models."""
         cutoff = self.cutoff
         open_nodes: list[Node] = []
@@ -339,7 +338,7 @@ class Tree:
         The weaker the root bound, the less a tree can hope for beside plain enumeration. Work on
         matrices counts less: it tells nothing about the tree.
         """
-        done = self.bounder.bounding + _PREPARING_COUNTS * self.bounder.preparing
+        done = self.bounder.bounding + tuning().preparing_counts * self.bounder.preparing
         return done / max(self._hope, 0.02)
 
     def _worth_closing(self, node: Node) -> bool:
@@ -349,7 +348,8 @@ class Tree:
             return True
         if not self.settings.advanced.enumeration:
             return False
-        return node.cost <= max(_CLOSE_BELOW * self.bounder.cost_of_one, _CLOSE_ALWAYS)
+        few_bounds = tuning().close_below * self.bounder.cost_of_one
+        return node.cost <= max(few_bounds, tuning().close_always)
 
     def _close(self, nodes: list[Node]) -> bool:
         """Enumerate nodes; those with too many near-optimal supports go to the queue instead."""
@@ -394,11 +394,11 @@ class Tree:
     def _batch_size(self) -> int:
         if self.settings.advanced.batch_size is not None:
             return self.settings.advanced.batch_size
-        size = int(np.clip(32000 // self.form.p, 8, 128))
+        size = int(np.clip(tuning().batch_entries // self.form.p, 8, 128))
         # Limits are looked at between batches: where nodes are costly, these are small.
-        return max(1, min(size, int(_BATCH_SECONDS / max(self.bounder.cost_of_one, 1e-9))))
+        return max(1, min(size, int(tuning().batch_seconds / max(self.bounder.cost_of_one, 1e-9))))
 
-    def _record(self, origin: Origin, batch: Batch, row: int) -> int:
+    def _record(self, origin: Origin, batch: NodeBatch, row: int) -> int:
         if not self.recorder.enabled:
             return -1
         features, state = self.form.features, batch.states[row]
@@ -414,10 +414,10 @@ class Tree:
             fixed_out=features[(state == OUT) & fixed],
         )
 
-    def _record_blocks(self, blocks: BlockSplit, g: np.ndarray, out) -> tuple[int, int]:
-        """Record a block bound of the root; the numbers of its split and node."""
+    def _record_clusters(self, own: ClusterSplit, g: np.ndarray, out) -> tuple[int, int]:
+        """Record a cluster bound of the root; the numbers of its split and node."""
         features = self.form.features
-        split = self.recorder.add_split(features, blocks.charges, blocks.clusters, blocks.matrices)
+        split = self.recorder.add_split(features, own.charges, own.clusters, own.matrices)
         node = self.recorder.add(
             parent=self.root_number, split=split, dual=(features, g), fixed_out=features[out]
         )
@@ -464,3 +464,50 @@ class Tree:
     def _nbytes(self) -> int:
         # The record is copied once, when it becomes a certificate.
         return self.frontier.nbytes + 2 * self.recorder.nbytes + self.improver.nbytes
+
+    # In a checkpoint ------------------------------------------------------------------------
+
+    _PLAIN = ("dropped", "proven", "root_bound", "root_number", "n_nodes", "is_open")
+
+    def state(self) -> dict[str, State]:
+        """All that steers the search, part by part: a resumed run takes the same path."""
+        plain = {name: getattr(self, name) for name in self._PLAIN}
+        plain["seconds"] = perf_counter() - self.started
+        plain["clustered"] = None if self.clustered is None else self.clustered is self.form
+        arrays = {
+            "features": self.form.features,
+            "inside": self.inside,
+            "root_state": self.root_state,
+            "support": self.incumbent.support,
+            "history": np.array(self.history, dtype=np.float64).reshape(-1, 4),
+        }
+        # While the root is being prepared there is nothing below it: that part starts again.
+        nodes = [*self.frontier.nodes(), *self.pending] if self.is_open else []
+        return {
+            "tree": State(plain, arrays),
+            "nodes": state_of(nodes, self.form.p),
+            "bounder": self.bounder.state() if self.is_open else State({}, {}),
+            "improver": self.improver.state(),
+            "recorder": self.recorder.state(),
+        }
+
+    def restore(self, parts: dict[str, State]) -> None:
+        """Put a fresh tree into a saved state."""
+        plain, arrays = parts["tree"]
+        for name in self._PLAIN:
+            setattr(self, name, plain[name])
+        if len(arrays["features"]) < self.form.p:
+            keep = np.searchsorted(self.form.features, arrays["features"])
+            self.form = self.form.restricted(keep)
+        self.inside, self.root_state = arrays["inside"], arrays["root_state"]
+        if plain["clustered"] is not None:  # of this form, or of one before it
+            self.clustered = self.form if plain["clustered"] else self.lessons.form
+        self.incumbent.offer(arrays["support"])
+        self.history = [tuple(row) for row in arrays["history"].tolist()]
+        self.started -= plain["seconds"]
+        self.improver.restore(parts["improver"])
+        self.recorder.restore(parts["recorder"])
+        if self.is_open:
+            self.bounder.restore(parts["bounder"], self.form)
+        for node in nodes_in(parts["nodes"]):
+            self.frontier.push(node)

@@ -5,17 +5,16 @@ once, whatever the number of folds, sizes and penalties.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bestk.base.settings import Settings, settings_of
-from bestk.base.validation import as_bounds, as_penalties, is_auto, require_choice, require_count
-from bestk.form.matrix import is_wide
-from bestk.problem.moments import Moments
-from bestk.problem.regression import Problem
+from bestk.base.tuning import tuning
+from bestk.base.validation import as_penalties, require_choice, require_count
+from bestk.problem.moments import Moments, is_wide
 from bestk.problem.rows import (
     Block,
     Rows,
@@ -30,11 +29,9 @@ from bestk.problem.rows import (
 from bestk.results.result import Result, Status
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, as_sizes, path_of
+from bestk.selection.problem import Problem
 
 RULES = ("min", "one-se")
-# A fold that holds nearly all of a column's variance would cost this factor in accuracy; its
-# complement is then summed up afresh.
-_CANCELLATION = 100.0
 _TOO_FEW = "there are too few rows for n_folds = {}"
 
 
@@ -189,7 +186,7 @@ def cross_validate(
 
     def run(fold: Fold, settings: Settings) -> list[Path]:
         train = fold.train()
-        common = replace(template, moments=train, _data=fold.rows(), _digest=None)
+        common = template.with_moments(train, fold.rows())
         paths: list[Path] = []
         for alpha in penalties:
             problem = common.with_alpha(alpha)
@@ -282,15 +279,8 @@ def _of_sums(
     if min(part.weight for part in parts) <= 0:
         raise ValueError(_TOO_FEW.format(n_folds))
     total = sum(parts[1:], start=parts[0])
-    lower, upper = as_bounds(bounds, total.n_features)
-    problem = Problem(
-        moments=centred_batches(total) if fit_intercept else total,
-        alpha=0.0,
-        lower=lower,
-        upper=upper,
-        chooses_box=is_auto(bounds),
-        feature_names=names,
-    )
+    moments = centred_batches(total) if fit_intercept else total
+    problem = Problem.from_moments(moments, bounds=bounds, feature_names=names)
 
     def fold(part: Moments) -> Fold:
         return Fold(
@@ -321,6 +311,7 @@ def folds_of_data(
     def chosen(rows: Any) -> Rows:
         return Rows(X[rows], y[rows], None if weight is None else weight[rows])
 
+    whole = partial(moments_of, X, y, weight, fit_intercept)
     wide = is_wide(*X.shape)
 
     def fresh(rows: Any) -> Moments:
@@ -336,7 +327,7 @@ def folds_of_data(
             )
             for train, test in splits
         ]
-        return folds, fresh(slice(None))
+        return folds, whole()
 
     tests = np.concatenate([test for _, test in splits])
     partition = len(tests) == len(y) and len(np.unique(tests)) == len(y)
@@ -354,14 +345,16 @@ def folds_of_data(
         folds = [
             Fold(train=partial(fresh, train), error=partial(error, test)) for train, test in splits
         ]
-        return folds, fresh(slice(None))
+        return folds, whole()
 
     def centred(moments: Moments) -> Moments:
         return moments.centred() if fit_intercept else moments
 
     def complement(i: int) -> Moments:
         rest = centred(total - parts[i])
-        return rest if rest.error <= _CANCELLATION * total.error else fresh(splits[i][0])
+        return (
+            rest if rest.error <= tuning().fold_cancellation * total.error else fresh(splits[i][0])
+        )
 
     folds = [
         Fold(train=partial(complement, i), error=partial(error, test))

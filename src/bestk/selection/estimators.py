@@ -18,12 +18,12 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bestk.base.settings import Advanced, Settings, settings_of
-from bestk.base.validation import as_bounds, is_auto, require_count
-from bestk.problem.regression import Problem
+from bestk.base.validation import require_count
 from bestk.problem.rows import Rows
 from bestk.results.result import Result
 from bestk.selection.cross_validation import CrossValidation, cross_validate, folds_of_data
 from bestk.selection.jobs import run_jobs
+from bestk.selection.problem import Problem
 
 
 class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -347,15 +347,8 @@ class SparseRidgeCV(_SparseLinearModel):
             scorer = check_scoring(self, scoring=self.scoring)
             error, measure = negative_score, f"-{self.scoring}"
         folds, moments = folds_of_data(X, y, weight, splits, self.fit_intercept, error)
-        lower, upper = as_bounds(self.bounds, X.shape[1])
-        problem = Problem(
-            moments=moments,
-            alpha=0.0,
-            lower=lower,
-            upper=upper,
-            chooses_box=is_auto(self.bounds),
-            feature_names=self._names(),
-            _data=Rows(X, y, weight),
+        problem = Problem.from_moments(
+            moments, bounds=self.bounds, feature_names=self._names(), rows=Rows(X, y, weight)
         )
         validation = cross_validate(
             folds,

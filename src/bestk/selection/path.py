@@ -10,9 +10,10 @@ import numpy as np
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
 from bestk.form.presolve import Presolved
-from bestk.problem.regression import Problem
+from bestk.problem.regression import Regression
 from bestk.results.result import Result, Status
 from bestk.search.automatic_box import boxed, in_box
+from bestk.search.lessons import Lessons
 from bestk.search.solve import small_blas, solve_presolved
 from bestk.selection.shared_enumeration import shortlists
 
@@ -151,7 +152,7 @@ def solve_path(
     """
     settings = settings_of({"n_threads": n_threads, **options}).for_many()
     sizes = as_sizes("ks", ks)
-    problem = Problem.from_data(
+    problem = Regression.from_data(
         X,
         y,
         alpha=alpha,
@@ -164,7 +165,7 @@ def solve_path(
 
 
 def path_of(
-    problem: Problem,
+    problem: Regression,
     ks: list[int],
     include: Any,
     exclude: Any,
@@ -183,18 +184,22 @@ def path_of(
         known = [similar[ks[-1]].support] if similar else []
         known += [each for each in guesses if len(each) <= ks[-1]]
         presolved, found = boxed(presolved, ks[-1], known, settings)
+        lessons = Lessons(presolved.form)
         for k in ks:
             starts = [results[-1].support] if results else []
             starts += [similar[k].support] if similar else []
             starts += [each for each in guesses + found if len(each) <= k]
-            results.append(solve_presolved(presolved, k, starts, settings, perf_counter()))
+            result = solve_presolved(
+                presolved, k, starts, settings, perf_counter(), lessons=lessons
+            )
+            results.append(result)
             if results[-1].status is Status.INTERRUPTED:
                 break
     return Path(tuple(results))
 
 
 def grid_of(
-    problem: Problem,
+    problem: Regression,
     ks: list[int],
     alphas: list[float],
     include: Any,
@@ -212,20 +217,22 @@ def grid_of(
         # One box, in standard units, for all penalties: a larger penalty never allows more.
         others = [in_box(problem.with_alpha(alpha), first.problem.box) for alpha in alphas[1:]]
         problems = [first, *(Presolved.of(other, include, exclude) for other in others)]
+        lessons = [Lessons(presolved.form) for presolved in problems]
         for k in ks:
             started = perf_counter()
             starts = [[row[-1].support] if row else [] for row in results]
             starts[0] += [each for each in found if len(each) <= k]
             try:
-                listed = shortlists(problems, k, starts, settings)
+                listed = shortlists(problems, k, starts, settings, lessons)
             except KeyboardInterrupt:
                 results[0].append(_first_model(problems[0], k, starts[0], settings, started))
                 return _paths(alphas, results)
             for i, presolved in enumerate(problems):
                 similar = [results[i - 1][-1].support] if i else []
                 result = solve_presolved(
-                    presolved, k, starts[i] + similar, settings, started, listed[i]
-                )
+                    presolved, k, starts[i] + similar, settings, started,
+                    lessons=lessons[i], shortlist=listed[i],
+                )  # fmt: skip
                 results[i].append(result)
                 started = perf_counter()
                 if result.status is Status.INTERRUPTED:

@@ -7,14 +7,14 @@ import numpy as np
 
 from bestk.base.settings import settings_of
 from bestk.base.validation import as_features
-from bestk.problem.regression import Problem
+from bestk.problem.regression import Regression
 from bestk.results.result import Result, Snapshot, Status
 from bestk.search.automatic_box import in_box
 from bestk.search.solve import solve_problem
 
 
 def runner_up(
-    problem: Problem, result: Result, *, include: Any = None, exclude: Any = None, **options: Any
+    problem: Regression, result: Result, *, include: Any = None, exclude: Any = None, **options: Any
 ) -> Result | None:
     """The best model of at most ``result.k`` features that lacks some feature of `result`.
 

@@ -1,8 +1,8 @@
 """One enumeration for several ridge penalties.
 
 The objective of a support grows with alpha: what is too bad for the smallest penalty is too bad
-for all (theory eq. 18). Where bounds are useless and all supports have to be tried, as in libraries
-of collinear monomials, most of that work is done once.
+for all (theory: penalties). Where bounds are useless and all supports have to be tried, as in
+libraries of collinear monomials, most of that work is done once.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,10 @@ import numpy as np
 
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers
+from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
 from bestk.results.result import Result, Status
+from bestk.search.lessons import Lessons
 from bestk.search.solve import solve_presolved
 from bestk.supports.enumeration import (
     LimitReached,
@@ -26,27 +28,23 @@ from bestk.supports.enumeration import (
     may_beat,
 )
 
-# Model seconds of an enumeration worth sharing, and the most without a time limit.
-_LEAST, _MOST = 0.2, 600.0
-# Hits shared by all penalties; each penalty judges them by its own value before they are fitted.
-_MOST_HITS = 300_000
-# Penalties share an enumeration if their objectives differ by no more than this factor.
-_CLOSE = 1.05
-# Bounds are useless if the root proves less than this share of the best objective known.
-_USELESS = 0.02
-
 
 def shortlists(
-    problems: Sequence[Presolved], k: int, starts: Sequence[list[np.ndarray]], settings: Settings
+    problems: Sequence[Presolved],
+    k: int,
+    starts: Sequence[list[np.ndarray]],
+    settings: Settings,
+    lessons: Sequence[Lessons],
 ) -> list[Shortlist | None]:
     """A shortlist for each of several penalties (ascending), None where none pays."""
     nothing: list[Shortlist | None] = [None] * len(problems)
     if not _may_share(problems, k, settings):
         return nothing
-    known = [_first_model(*each, k, settings) for each in zip(problems, starts, strict=True)]
+    parts = zip(problems, starts, lessons, strict=True)
+    known = [_first_model(*part, k, settings) for part in parts]
     if any(result.status is Status.INTERRUPTED for result in known):
         raise KeyboardInterrupt  # a search keeps it to itself
-    if known[0].lower_bound > _USELESS * known[0].objective:
+    if known[0].lower_bound > tuning().share_useless * known[0].objective:
         return nothing
     started = perf_counter()
 
@@ -68,7 +66,7 @@ def _groups(known: list[Result]) -> list[slice]:
     """Penalties whose models are so close that few supports lie below the worst of them."""
     edges = [0]
     for i, result in enumerate(known):
-        if result.objective > _CLOSE * known[edges[-1]].objective:
+        if result.objective > tuning().share_close * known[edges[-1]].objective:
             edges.append(i)
     return [slice(*edge) for edge in pairwise([*edges, len(known)])]
 
@@ -98,16 +96,20 @@ def _may_share(problems: Sequence[Presolved], k: int, settings: Settings) -> boo
     if any(p.form is None or not np.array_equal(p.form.features, features) for p in problems):
         return False
     n_inside, size = len(first.inside), first.size(k)
-    most = _MOST if settings.time_limit is None else settings.time_limit * len(problems)
+    most = (
+        tuning().share_most if settings.time_limit is None else settings.time_limit * len(problems)
+    )
     cost = closing_cost(first.form.p - n_inside, n_inside, size - n_inside)
     allowed = settings.advanced.enumeration and settings.node_limit is None
-    return allowed and size > n_inside and _LEAST <= cost <= most
+    return allowed and size > n_inside and tuning().share_least <= cost <= most
 
 
-def _first_model(presolved: Presolved, starts: list[np.ndarray], k: int, settings: Settings):
+def _first_model(
+    presolved: Presolved, starts: list[np.ndarray], lessons: Lessons, k: int, settings: Settings
+) -> Result:
     """Warm start and root bound."""
     quiet = replace(settings, node_limit=1, progress=None, callback=None)
-    return solve_presolved(presolved, k, starts, quiet, perf_counter())
+    return solve_presolved(presolved, k, starts, quiet, perf_counter(), lessons=lessons)
 
 
 def _core(presolved: Presolved, known: list[Result], reach: float) -> np.ndarray:
@@ -156,5 +158,5 @@ def _listed(presolved, inside, outside, k, objective, workers, stop) -> list[np.
     free = np.flatnonzero(~is_chosen & (form.features != outside))
     r = presolved.size(k) - len(chosen)
     value = objective / presolved.problem.yy
-    most = _MOST_HITS if outside is not None else None
+    most = tuning().share_hits if outside is not None else None
     return hits(form, chosen, free, r, value, workers, stop, most=most, copies_matter=True)

@@ -9,11 +9,11 @@ from sklearn.utils.validation import check_X_y
 
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count, require_names
-from bestk.problem.regression import Problem
 from bestk.results.result import Result
 from bestk.selection.estimators import warn_of_open_gaps
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, path_of
+from bestk.selection.problem import Problem
 from bestk.sindy.patience import Patience
 
 

@@ -15,12 +15,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import as_penalties, require_choice, require_count, require_number
-from bestk.problem.regression import Problem
 from bestk.results.criteria import CRITERIA
 from bestk.results.result import PERFECT_FIT, Result
 from bestk.selection.estimators import warn_of_open_gaps
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, as_sizes
+from bestk.selection.problem import Problem
 from bestk.sindy.differentiation import least_rows, method_for
 from bestk.sindy.discovery import Discovery
 from bestk.sindy.optimizer import OKRidge

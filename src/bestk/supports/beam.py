@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
 from bestk.supports.scan import fit_rows
 
 # A feature whose residual variance given a support is below this adds nothing but rounding.
 _DEPENDENT = 1e-10
-_SCRATCH_DOUBLES = 5e6
 
 
 def never() -> bool:
@@ -27,7 +27,7 @@ def beam_supports(
 ) -> np.ndarray:
     """Up to `width` good supports of size min(k, allowed), best first; rows of form indices.
 
-    Without bounds every child is ranked by the exact loss after a refit (theory eq. 9); with
+    Without bounds every child is ranked by the exact loss after a refit (theory: next-gain); with
     bounds by the gain of one coordinate step, then refitted, as in the paper. After a `stop`
     there is one support, completed at once by what looks best.
     """
@@ -35,7 +35,7 @@ def beam_supports(
     mask[include] = False
     include = np.asarray(include, dtype=np.intp)
     size = min(k, len(include) + int(mask.sum()))
-    width = max(1, min(width, int(_SCRATCH_DOUBLES / form.p)))
+    width = max(1, min(width, int(tuning().beam_entries / form.p)))
     grow = _grow_by_gradient if form.is_boxed else _grow_exactly
     return grow(form, include, size, width, mask, stop)
 
@@ -49,7 +49,7 @@ def _completed(support, score, mask, size):
 
 
 def _grow_exactly(form, include, size, width, mask, stop):
-    A, p = form.operator, form.p
+    A, p = form.matrix, form.p
     supports = np.zeros((1, 0), dtype=np.intp)
     # Orthonormal directions that span a support, as sums of its features.
     basis = np.zeros((1, 0, 0))
@@ -82,7 +82,7 @@ def _left_over(A, basis, supports):
     """The last feature of each support less its projection on the others, as a sum of features."""
     features = np.unique(supports)
     place = np.searchsorted(features, supports)
-    block = A.block(features)
+    block = A.submatrix(features)
     products = block[place[:, :-1], place[:, -1:]]
     projection = np.einsum("bit,bt->bi", basis, products)
     return np.column_stack([-np.einsum("bi,bit->bt", projection, basis), np.ones(len(supports))])
@@ -146,7 +146,7 @@ def _grow_by_gradient(form, include, size, width, mask, stop):
 
 def _coordinate_gains(form, supports, coefs):
     """max over v of 2 u v - v^2 in the box: the gain of moving one coefficient alone."""
-    u = form.c - form.operator.sums(supports, coefs)
+    u = form.c - form.matrix.sums(supports, coefs)
     v = np.clip(u, form.lo, form.hi)
     return v * (2.0 * u - v)
 
@@ -154,7 +154,7 @@ def _coordinate_gains(form, supports, coefs):
 def fit_supports(form: StandardForm, supports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients and values on the Gram matrix of many supports of one size."""
     coefs, values = np.empty(supports.shape), np.empty(len(supports))
-    form, supports = form.around(supports)
+    form, supports = form.around(np.ascontiguousarray(supports, dtype=np.int64))
     fit_rows(form.A, form.c, form.lo, form.hi, supports, coefs, values)
     return coefs, values
 
@@ -197,11 +197,11 @@ def _swap_scores(form, rest):
     coefs, values = fit_supports(form, rest)
     if form.is_boxed:
         return _coordinate_gains(form, rest, coefs) - values[:, None]
-    u = form.c - form.operator.sums(rest, coefs)
+    u = form.c - form.matrix.sums(rest, coefs)
     scores = np.empty((len(rest), form.p))
     for i, features in enumerate(rest):
-        inner = form.operator.block(features) + _DEPENDENT * np.eye(len(features))
-        rows = form.operator.rows(features)
+        inner = form.matrix.submatrix(features) + _DEPENDENT * np.eye(len(features))
+        rows = form.matrix.rows(features)
         variance = 1.0 - np.einsum("tp,tp->p", rows, np.linalg.solve(inner, rows))
         scores[i] = _exact_gains(variance, u[i]) - values[i]
     return scores

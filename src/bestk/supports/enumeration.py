@@ -1,10 +1,10 @@
 """Closing a node exactly: every remaining support is tried, none is fitted needlessly.
 
 The gain of one, two or three more features follows from residual variances and moments, so the
-last three levels are a scan (theory eq. 8). The scan runs on A minus a small shift that covers the
-error of the Gram matrix and of the elimination: what it passes over is *proven* not to be better;
-what it lists ("hits") is fitted on the data. Nearly dependent beginnings, which a Gram matrix
-cannot judge, are conditioned again through the QR factor of the data.
+last three levels are a scan (theory: pair-gain). The scan runs on A minus a small shift that covers
+the error of the Gram matrix and of the elimination: what it passes over is *proven* not to be
+better; what it lists ("hits") is fitted on the data. Nearly dependent beginnings, which a Gram
+matrix cannot judge, are conditioned again through the QR factor of the data.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,34 +18,16 @@ from scipy.linalg import qr, solve_triangular
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.threads import Workers
+from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
 from bestk.supports.scan import condition, gain_rows, residual_rows, scan
 
-# More hits than this are not listed, and more than that not fitted.
-MAX_HITS, _WORTH_FITTING = 50_000, 4096
-# So few are fitted without another look.
-_FEW = 32
-# Seconds per support, per row of pairs and per multiply-add, for choosing between closing and
-# branching. Constants, not measurements: the tree must not depend on the clock.
-_PER_SUPPORT = 0.25e-9
-_PER_ROW = 1e-8
-_PER_UPDATE = 0.5e-9
-_OVERHEAD = 5e-5
-# Work between two looks at the clock: what is aimed at, and the most.
-_PIECE = 0.05
-_LONGEST_PIECE = 0.5
 # What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
 _NEARLY_PERFECT = 1e-6
 # Residual norms below this (in units of the column) are rounding, even in the QR factor.
 _RANK_TOLERANCE = 1e-13
 # A residual column whose direction is less certain than this is not judged beside others.
 _DOUBTFUL = 1e-4
-
-
-# Nodes with more free features are closed only if one is to be chosen: others need products of all
-# of them, gigabytes of numbers. One needs those with the features inside.
-_MOST_FREE = 10_000
-_PER_LAST = 1e-7
 
 
 class LimitReached(Exception):
@@ -61,15 +43,17 @@ class Shortlist(NamedTuple):
 
 def closing_cost(n_free: int, n_inside: int, r: int) -> float:
     """Estimated seconds to close a node with `r` of `n_free` features to choose."""
+    now = tuning()
     if r >= n_free or r == 0:
-        return _OVERHEAD
-    if n_free > _MOST_FREE:
-        return _OVERHEAD + _PER_LAST * n_free * (n_inside + 1) if r == 1 else float("inf")
+        return now.per_closing
+    if n_free > now.most_free:
+        last = now.per_last * n_free * (n_inside + 1)
+        return now.per_closing + last if r == 1 else float("inf")
     supports = comb(n_free, r)
     if supports > 1e18:
         return float("inf")
-    scan = _PER_SUPPORT * supports + _PER_ROW * comb(n_free, r - 1)
-    return _OVERHEAD + scan + _PER_UPDATE * n_free**2 * (n_inside + 1)
+    scan = now.per_support * supports + now.per_pair_row * comb(n_free, r - 1)
+    return now.per_closing + scan + now.per_update * n_free**2 * (n_inside + 1)
 
 
 def hits(
@@ -87,25 +71,23 @@ def hits(
     """Supports inside + (r of free) that may have an objective below `value`; form indices.
 
     Every other support of the node is proven to be no better. None if there are more than `most`
-    (MAX_HITS) hits, or if copies of a feature matter and there are some: the node must be branched
-    instead.
+    (tuning: ``most_hits``) hits, or if copies of a feature matter and there are some: the node must
+    be branched instead.
     """
-    if form.is_wide:
-        if r == 1 and len(free) > _MOST_FREE:
-            return _hits_of_one(form, inside, free, value)
-        features = np.concatenate([inside, free])
-        here, places = form.restricted(features, stored=True), np.arange(len(features))
-        inside, free = places[: len(inside)], places[len(inside) :]
-        found = hits(
-            here, inside, free, r, value, workers, stop, most=most, copies_matter=copies_matter
-        )
-        return None if found is None else [features[support] for support in found]
-    # Within bounds, copies of a feature add to each other.
+    if r == 1 and len(free) > tuning().most_free:
+        return _hits_of_one(form, inside, free, value)
+    features = np.concatenate([inside, free])
+    here, places = form.around(features)
+    # Within a box, copies of a feature add to each other.
     search = Enumeration(
-        form, value, workers, stop, most or MAX_HITS, copies_matter or form.is_boxed
+        here, value, workers, stop, most or tuning().most_hits, copies_matter or form.is_boxed
     )
-    found = search.hits(inside, free, r)
-    return found if found is None or most else search.screened(found)
+    found = search.hits(places[: len(inside)], places[len(inside) :], r)
+    if found is not None and not most:
+        found = search.screened(found)
+    if found is None or here is form:
+        return found
+    return [features[support] for support in found]
 
 
 def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
@@ -113,17 +95,17 @@ def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
     k = len(inside) + 1
     shift, slack = _margins(form, k)
     try:
-        factor = np.linalg.cholesky(form.operator.block(inside) - shift * np.eye(k - 1))
+        factor = np.linalg.cholesky(form.matrix.submatrix(inside) - shift * np.eye(k - 1))
     except np.linalg.LinAlgError:
         return None
-    rows = solve_triangular(factor, form.operator.rows(inside)[:, free], lower=True)
+    rows = solve_triangular(factor, form.matrix.rows(inside)[:, free], lower=True)
     gains = solve_triangular(factor, form.c[inside], lower=True)
     variance = 1.0 - shift - (rows**2).sum(axis=0)
     moment = form.c[free] - gains @ rows
     needed = 1.0 - value - float(gains @ gains) - slack
     # A hit may be a false alarm; one too few would be a wrong proof.
     found = free[moment**2 >= (needed - slack) * np.maximum(variance, 0.0)]
-    if len(found) > _WORTH_FITTING:
+    if len(found) > tuning().worth_fitting:
         return None
     return [np.append(inside, feature) for feature in found]
 
@@ -141,9 +123,9 @@ class Enumeration(NamedTuple):
     def screened(self, supports: list[np.ndarray]) -> list[np.ndarray] | None:
         """The supports that a look at the data, instead of their products, does not rule out."""
         # The factor of the data costs as much as this many fits.
-        few = max(_FEW, (self.form.p // max([1, *map(len, supports)])) ** 2)
+        few = max(tuning().few_hits, (self.form.p // max([1, *map(len, supports)])) ** 2)
         if len(supports) <= few or self.form.triangle is None:
-            return supports if len(supports) <= _WORTH_FITTING else None
+            return supports if len(supports) <= tuning().worth_fitting else None
         R, z = self.form.triangle
         columns = np.ascontiguousarray(R.T)
         kept: list[np.ndarray] = []
@@ -151,7 +133,7 @@ class Enumeration(NamedTuple):
             values = np.empty(len(rows))
             residual_rows(columns, z, rows, values)
             kept += list(rows[values < self.value])
-        return kept if len(kept) <= _WORTH_FITTING else None
+        return kept if len(kept) <= tuning().worth_fitting else None
 
     def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
         if r == 0 or r >= len(free):
@@ -187,9 +169,13 @@ class Enumeration(NamedTuple):
     def _pieces(self, H, d, needed, r) -> Iterator[tuple[tuple[int, ...], np.ndarray | None]]:
         """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
         m = len(d)
-        if _PER_SUPPORT * comb(m - 1, r - 1) <= _LONGEST_PIECE:
-            seconds = _PER_SUPPORT * comb(m, r)
-            parts = 1 if seconds < 1e-4 else self.workers.n_threads * (int(seconds / _PIECE) + 1)
+        if tuning().per_support * comb(m - 1, r - 1) <= tuning().longest_piece:
+            seconds = tuning().per_support * comb(m, r)
+            parts = (
+                1
+                if seconds < 1e-4
+                else self.workers.n_threads * (int(seconds / tuning().piece_seconds) + 1)
+            )
             spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
             for piece in self.workers.map(partial(self._scan, H, d, needed, r), spans):
                 yield (), piece

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bestk.problem.regression import Problem
+from bestk.problem.regression import Regression
 
 Fits = dict[bytes, tuple[np.ndarray, float]]
 """Support (as bytes of its indices) to coefficients and objective."""
@@ -15,7 +15,7 @@ class Incumbent:
     whole tree, and all sizes k of a path, share.
     """
 
-    def __init__(self, problem: Problem, fits: Fits | None = None) -> None:
+    def __init__(self, problem: Regression, fits: Fits | None = None) -> None:
         self.problem = problem
         self._scale = problem.yy if problem.yy > 0.0 else 1.0
         self._fits: Fits = {} if fits is None else fits

@@ -1,0 +1,36 @@
+"""What is asked of the data: everything that defines a problem besides its rows."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Question:
+    """``min ||y - X b||^2 + alpha ||b||^2`` over which b?
+
+    Admissible are at most k nonzeros, the included features counted, none of them excluded, all
+    within ``lower`` and ``upper``. ``is_box_assumed`` says that nobody gave this box: the run chose
+    it (``bounds="auto"``).
+    """
+
+    k: int
+    alpha: float
+    fit_intercept: bool
+    include: np.ndarray
+    exclude: np.ndarray
+    lower: np.ndarray = field(repr=False)
+    upper: np.ndarray = field(repr=False)
+    is_box_assumed: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The parts of the question by name."""
+        return {part.name: getattr(self, part.name) for part in fields(Question)}
+
+    def plain(self) -> dict[str, Any]:
+        """The same with lists in place of arrays: what a text can hold."""
+        return {
+            name: part.tolist() if isinstance(part, np.ndarray) else part
+            for name, part in self.as_dict().items()
+        }

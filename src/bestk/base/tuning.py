@@ -1,0 +1,218 @@
+"""Constants that steer speed: every one in one place, with its reason.
+
+None of them can make a bound wrong: what proofs rest on (unit roundoff, margins of a rounding
+analysis) stands beside the proof. Costs are model seconds from counted work. They are constants,
+not measurements, so that the same input gives the same tree on every machine.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """The constants in use; :func:`tuning` returns them, :func:`tuned` changes them for a while."""
+
+    # Reading data ---------------------------------------------------------------------------
+
+    fewest_wide: int = 200
+    """Features from which on data can be wide: below, p x p products cost next to nothing."""
+    wide_from: float = 1.5
+    """Features per row from which on rows are used instead of products: measured about equal."""
+    chunk_bytes: int = 2**26
+    """Rows converted to float64 at a time: few calls of BLAS, little memory."""
+    cached_bytes: int = 2**24
+    """Plain rows read at a time, if BLAS likes their number: in cache for a second product."""
+    fewest_cached_rows: int = 4096
+    """Rows that BLAS likes at least: shorter products are slower than reading the rows twice."""
+    triangle_features: int = 200
+    """Features up to which batches keep a triangular factor: its cost is p times that of sums."""
+
+    # Matrices -------------------------------------------------------------------------------
+
+    lanczos_steps: int = 30
+    """Steps for the smallest eigenvalue: nearly all matrices need fewer, and it is only a guess."""
+    qr_multiplies: float = 1e11
+    """Work up to which the data are factored to judge nearly dependent features: a minute."""
+    small_features: int = 1500
+    """Features up to which one BLAS thread is as fast as a pool, and faster on a busy machine."""
+    small_wide_entries: float = 2e7
+    """The same for entries of wide data."""
+    core_first: int = 128
+    """Candidates of a first core: relaxations have fewer nonzeros than that."""
+    core_per_choice: int = 16
+    """Candidates of a first core for each feature of a model: correlated data need more."""
+    core_many: int = 2000
+    """Candidates that are no burden; a larger core has no more products than the data have."""
+    core_entrants: int = 32
+    """Candidates that one node may add at a time: once these have moved, most others stay zero."""
+    core_rounds: int = 12
+    """Times that a batch of nodes may ask for candidates: nearly all are done after three."""
+    product_share: float = 0.125
+    """Multiplies of a product by BLAS beside those of a compiled loop of the same length."""
+    live_share: float = 0.7
+    """Features OUT at all nodes are left out of products if at most this share is left."""
+
+    # Dual vectors ---------------------------------------------------------------------------
+
+    closeness: float = 0.2
+    """A relaxation is solved to this share of what separates its bound from the cutoff."""
+    sweeps: int = 400
+    """Sweeps of coordinate descent for one node, at most: few nodes need more than 100."""
+    sweeps_at_once: int = 60
+    """Sweeps over one working set before other features are asked in."""
+    admm_iterations: int = 100
+    """The paper's number."""
+    admm_check_every: int = 10
+    """Iterations between looks at the bound: a look costs as much as two of them."""
+    admm_singular_step: float = 0.1
+    """Share of the paper's step where Q has a large null space: 30 steps are then worth 60."""
+    subgradient_iterations: int = 200
+    """Steps after which the paper's optional bound hardly moves."""
+    subgradient_smoothing: float = 1.5
+    """Weight of the last direction in the next one, as for CMF steps in the paper."""
+    single_from: float = 1e-5
+    """Mean charge from which on duals are kept in single precision: rounding them costs nothing."""
+
+    # Splits ---------------------------------------------------------------------------------
+
+    ascent_steps: int = 12
+    """Steps of one improvement of the diagonal: more gain little."""
+    ascent_sweeps: int = 200
+    """Sweeps for a node at each step: it starts from the step before."""
+    ascent_weight: float = 0.5
+    """Weight of the barrier in the first step, beside the gradient of the bound."""
+    ascent_shrink: float = 0.75
+    """Weight of the barrier from one step to the next."""
+    ascent_nodes: int = 4
+    """Open nodes to which a diagonal is fitted: one would be special, many are slow."""
+    narrow_after: float = 3.0
+    """A narrower box waits until the tree has cost this many times as much: few problems gain."""
+    small_tree: float = 0.01
+    """Model seconds of a tree that does without a narrower box, to end with a gap of zero."""
+
+    # Clusters -------------------------------------------------------------------------------
+
+    cluster_seeds: int = 40
+    """Features that may lead a cluster: those that greedy selection takes first."""
+    cluster_seed_gain: float = 0.02
+    """Share of the best gain below which a feature leads no cluster."""
+    cluster_widths: tuple[int, ...] = (2, 6, 16, 48)
+    """Followers per cluster to try, as long as charges grow."""
+    cluster_likeness: float = 0.1
+    """Correlation with the seed below which a feature stays outside its cluster."""
+    cluster_followers: float = 0.5
+    """Share of the possible charge that followers get; the less, the more is left for seeds."""
+    cluster_temperatures: tuple[float, ...] = (1e-2, 1e-3)
+    """Temperatures of the smoothed maximum at the root, relative to the incumbent's value."""
+    cluster_steps: int = 60
+    """Quasi-Newton steps for each temperature, at most."""
+    cluster_memory: int = 12
+    """Steps that a quasi-Newton direction remembers."""
+    cluster_closeness: float = 1e-3
+    """A step that gains less than this share of what is missing to the cutoff is the last one."""
+    cluster_node_closeness: float = 1e-2
+    """The same at nodes, which start from their parent's dual vector."""
+    clusters_below: float = 0.42
+    """Cluster bounds cost ten to twenty times as much as others, and take over the tree if they
+    leave less than this share of the root's gap."""
+    cluster_cubes: float = 10.0
+    """Products of p^3 that finding clusters and proving a split over them takes, about."""
+    cluster_evaluations: float = 200.0
+    """Evaluations of the bound that maximising it at the root takes, about."""
+    cluster_node_evaluations: float = 20.0
+    """The same at a node."""
+
+    # Enumeration ----------------------------------------------------------------------------
+
+    most_hits: int = 50_000
+    """Supports that one enumeration may list: more means that the node has to be branched."""
+    worth_fitting: int = 4096
+    """Listed supports that are fitted: more take longer than branching."""
+    few_hits: int = 32
+    """Listed supports that are fitted without another look."""
+    per_support: float = 0.25e-9
+    """Seconds per support of a scan."""
+    per_pair_row: float = 1e-8
+    """Seconds per row of pairs: loops start and end."""
+    per_update: float = 0.5e-9
+    """Seconds per multiply-add of an elimination."""
+    per_closing: float = 5e-5
+    """Seconds of Python around one enumeration."""
+    per_last: float = 1e-7
+    """Seconds per feature, and feature inside, to try one more feature without any products."""
+    most_free: int = 10_000
+    """Free features up to which their products are formed: more would take gigabytes."""
+    piece_seconds: float = 0.05
+    """Work between two looks at the clock that is aimed at."""
+    longest_piece: float = 0.5
+    """The same, at most: a shorter scan is one piece for each thread."""
+
+    # The tree -------------------------------------------------------------------------------
+
+    per_multiply: float = 2e-10
+    """Seconds per multiply-add of a bound."""
+    per_node: float = 1e-4
+    """Seconds of Python around one node."""
+    per_cube: float = 3e-11
+    """Seconds per multiply-add of a factorisation."""
+    close_below: float = 5.0
+    """A node is closed by enumeration if that costs no more than this many bounds."""
+    close_always: float = 5e-4
+    """Model seconds that an enumeration may always cost: next to nothing."""
+    preparing_counts: float = 0.2
+    """How much a second spent on matrices allows for closing everything, beside one on nodes."""
+    batch_seconds: float = 1.0
+    """Model seconds of a batch of nodes, at most: limits are looked at between batches."""
+    batch_entries: int = 32_000
+    """Nodes times features of a batch: what stays in cache."""
+    hope: float = 0.75
+    """Share of the incumbent's value, proven at the root, above which a diagonal usually does."""
+    shrink_below: float = 0.75
+    """Share of the features left, at which the search starts again on those alone."""
+    first_model_seconds: float = 1.0
+    """Seconds that a first model may take whatever the limit: nearly always it takes much less."""
+    beam_entries: float = 5e6
+    """Numbers that a beam search may keep: wider beams find no more on large problems."""
+
+    # Many searches --------------------------------------------------------------------------
+
+    box_factor: float = 1.5
+    """An automatic box reaches this many times as far as the first model's largest coefficient."""
+    share_least: float = 0.2
+    """Model seconds of an enumeration that is worth sharing between penalties."""
+    share_most: float = 600.0
+    """The most model seconds for it, without a time limit."""
+    share_hits: int = 300_000
+    """Supports listed for all penalties; each judges them by its own value before fitting any."""
+    share_close: float = 1.05
+    """Penalties share an enumeration if their objectives differ by no more than this factor."""
+    share_useless: float = 0.02
+    """Bounds are useless if the root proves less than this share of the best objective known."""
+    fold_cancellation: float = 100.0
+    """Lost accuracy at which the rows outside a fold are summed up afresh instead of subtracted."""
+
+
+_current = Tuning()
+
+
+def tuning() -> Tuning:
+    """The constants in use."""
+    return _current
+
+
+@contextmanager
+def tuned(**changes: Any) -> Iterator[Tuning]:
+    """Other constants inside the block, for all threads: to measure them, or to force rare paths.
+
+    Not for users: kernels, costs and choices were measured together.
+    """
+    global _current
+    before = _current
+    _current = replace(before, **changes)
+    try:
+        yield _current
+    finally:
+        _current = before
