@@ -37,6 +37,11 @@ def digest(certificate: Any) -> dict[str, str]:
     }
 
 
+def clusters_of(certificate: Any) -> int:
+    """How many clusters the splits of a proof have: do cluster bounds take part in it?"""
+    return 0 if certificate is None else sum(len(split.clusters) for split in certificate.splits)
+
+
 def summary(result: Any) -> dict[str, Any]:
     return {
         "status": result.status.name,
@@ -45,6 +50,7 @@ def summary(result: Any) -> dict[str, Any]:
         "lower_bound": float(result.lower_bound).hex(),
         "nodes": result.n_nodes,
         "assumptions": list(result.assumptions),
+        "clusters": clusters_of(result.certificate),
         "certificate": digest(result.certificate),
     }
 
@@ -364,12 +370,14 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
             lines.append(f"{name}: not the same number of results")
             continue
         for i, (a, b) in enumerate(zip(old, new, strict=True)):
-            other = [key for key in b if key != "certificate" and a[key] != b[key]]
+            other = [key for key in a if key != "certificate" and a[key] != b[key]]
             keys = {*a["certificate"], *b["certificate"]}
             arrays = [x for x in sorted(keys) if a["certificate"].get(x) != b["certificate"].get(x)]
             if other or arrays:
                 values = ", ".join(f"{key} {a[key]} -> {b[key]}" for key in other)
-                lines.append(f"{name} [{i}]: {values}; arrays {', '.join(arrays) or 'the same'}")
+                proof = f"{b['clusters']} clusters in the proof"
+                changed = ", ".join(arrays) or "the same"
+                lines.append(f"{name} [{i}], {proof}: {values}; arrays {changed}")
     return lines
 
 

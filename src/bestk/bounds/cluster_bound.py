@@ -13,6 +13,7 @@ from bestk.bounds.kernels.choice import Options, choose
 from bestk.bounds.kernels.conclude import proven
 from bestk.bounds.node_batch import NodeBatch, rounded
 from bestk.form.dense import slope_errors
+from bestk.form.matrix import CAUTION
 from bestk.form.standard_form import StandardForm
 
 # Temperature of the exact maximum, and least value that temperatures refer to.
@@ -34,7 +35,7 @@ class ClusterBound:
     def __init__(self, form: StandardForm, split: ClusterSplit) -> None:
         self.form, self.split = form, split
         # What is unknown about the data (2 eps k, k <= p) and rounding of Q are paid out of T.
-        self.shift = 2.0 * form.eps * form.p + 128 * UNIT_ROUNDOFF
+        self.shift = 2.0 * CAUTION * form.eps * form.p + 128 * UNIT_ROUNDOFF
 
     @cached_property
     def options(self) -> Options:
@@ -146,7 +147,7 @@ class ClusterBound:
         See theory: cluster-rounding.
         """
         form, split = self.form, self.split
-        p, eps = form.p, form.eps
+        p, eps = form.p, CAUTION * form.eps
         Qg = split.Q @ g
         quadratic = float(g @ Qg)
         error, lost = slope_errors(p + 6, float(np.abs(g).sum()), eps)
