@@ -20,10 +20,11 @@ test: lint  ## lint, types, then all tests
 fuzz: .venv/.installed  ## random problems against brute force and the verifier, for SECONDS
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --workers $(WORKERS) $(ARGS)
 
-lint: .venv/.installed  ## ruff (rules and format) and mypy
+lint: .venv/.installed  ## ruff (rules and format), mypy, and which room may import which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: .venv/.installed  ## benchmarks of SUITE (core everyday; synthetic, wide, dynamics, flows, trust); tables go to benchmarks/results/
 	for suite in $(SUITE); do $(BIN)/python -m benchmarks.$$suite $(ARGS) || exit 1; done

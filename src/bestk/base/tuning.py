@@ -27,11 +27,28 @@ class Tuning:
     """Plain rows read at a time, if BLAS likes their number: in cache for a second product."""
     fewest_cached_rows: int = 4096
     """Rows that BLAS likes at least: shorter products are slower than reading the rows twice."""
+    batch_bytes: int = 2**24
+    """Numbers read from a file at a time, as float64."""
+    text_bytes: int = 2**22
+    """Text read from a file at a time by Arrow."""
+    text_values: int = 2**19
+    """Values parsed at a time without Arrow: Python's strings take far more than numbers."""
+    parquet_buffer: int = 2**18
+    """Bytes of Parquet read ahead: row groups may be as large as the file."""
     triangle_features: int = 200
     """Features up to which batches keep a triangular factor: its cost is p times that of sums."""
 
+    triangle_panel: int = 48
+    """Columns eliminated at a time: LAPACK's block size for its triangle-pentagon QR."""
+    triangle_rows: int = 4
+    """Rows per column of a chunk that is added to a triangle, for speed alone."""
+    triangle_fewest_rows: int = 512
+    """Rows of such a chunk, at least."""
+
     # Matrices -------------------------------------------------------------------------------
 
+    scaled_rows: int = 256
+    """Rows of a matrix, or columns of data, that are scaled at a time: in cache."""
     lanczos_steps: int = 30
     """Steps for the smallest eigenvalue: nearly all matrices need fewer, and it is only a guess."""
     qr_multiplies: float = 1e11

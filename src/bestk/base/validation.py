@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-UNIT_ROUNDOFF = 2.0**-53
+from bestk.base.constants import UNIT_ROUNDOFF
 
 
 def as_real(name: str, value: Any) -> np.ndarray:

@@ -217,8 +217,9 @@ def fit(
     quiet: Quiet = False,
 ) -> int:
     """Find, and prove, the best model with at most k features."""
-    from bestk import Problem, resume, storage
+    from bestk import Problem, resume
     from bestk.readers.data import open_data
+    from bestk.results import storage
 
     _require_folders(report, save, checkpoint)
     data = open_data(file, target=target, weight=weight, drop=drop or ())

@@ -14,9 +14,6 @@ from bestk.form.matrix import Matrix
 from bestk.problem.moments import is_wide
 from bestk.problem.regression import Regression
 
-# Rows, or columns, that are scaled at a time.
-_ROWS = 256
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StandardForm:
@@ -151,8 +148,9 @@ def _from_products(problem: Regression, features, inverse) -> DenseMatrix:
     every = len(features) == problem.n_features
     G = problem.moments.gram if every else problem.moments.gram[np.ix_(features, features)]
     A = np.empty_like(G, order="C")
-    for start in range(0, len(G), _ROWS):
-        rows = slice(start, start + _ROWS)
+    step = tuning().scaled_rows
+    for start in range(0, len(G), step):
+        rows = slice(start, start + step)
         # One factor per entry keeps A exactly symmetric.
         np.multiply(G[rows], inverse[rows, None] * inverse, out=A[rows])
     A[np.diag_indices(len(A))] = 1.0
@@ -161,7 +159,8 @@ def _from_products(problem: Regression, features, inverse) -> DenseMatrix:
 
 def _from_rows(problem: Regression, features, inverse, ridge) -> MatrixByRows:
     Z = np.empty((len(features), problem.n_samples or 0))
-    for start in range(0, len(features), _ROWS):
-        part = slice(start, start + _ROWS)
+    step = tuning().scaled_rows
+    for start in range(0, len(features), step):
+        part = slice(start, start + step)
         Z[part] = (problem.rows_of(features[part]) * inverse[part]).T
     return MatrixByRows(Z, ridge * inverse**2)

@@ -100,13 +100,13 @@ class Moments:
         p = len(self.shift)
         gram, moment, yy, x_sum, y_sum = np.zeros(0), np.zeros(p), 0.0, np.zeros(p), 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            for block, target, root in self._blocks(X, y, weight):
-                product = self._products(block)
+            for chunk, target, root in self._chunks(X, y, weight):
+                product = self._products(chunk)
                 gram = product if len(gram) == 0 else np.add(gram, product, out=gram)
-                moment += block.T @ target
+                moment += chunk.T @ target
                 yy += float(target @ target)
                 if self.keep_sums:
-                    x_sum += root @ block
+                    x_sum += root @ chunk
                     y_sum += float(root @ target)
         return replace(
             self,
@@ -130,8 +130,8 @@ class Moments:
             origin = self
         moment, yy, y_sum = np.zeros(self.n_features), 0.0, 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            for block, target, root in origin._blocks(X, y, weight):
-                moment += block.T @ target
+            for chunk, target, root in origin._chunks(X, y, weight):
+                moment += chunk.T @ target
                 yy += float(target @ target)
                 y_sum += float(root @ target)
         moment *= self.squares > 0.0
@@ -203,12 +203,12 @@ class Moments:
             error=error if error < 0.5 else np.inf,
         )
 
-    def _products(self, block: np.ndarray) -> np.ndarray:
+    def _products(self, chunk: np.ndarray) -> np.ndarray:
         """Sums of products of rows, or of squares alone."""
-        return np.einsum("ij,ij->j", block, block) if self.is_partial else block.T @ block
+        return np.einsum("ij,ij->j", chunk, chunk) if self.is_partial else chunk.T @ chunk
 
-    def _blocks(self, X, y, weight) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Rows as float64, shifted and weighted, in blocks small enough to convert on the fly."""
+    def _chunks(self, X, y, weight) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Rows as float64, shifted and weighted, in chunks small enough to convert on the fly."""
         plain = X.dtype == np.float64 and weight is None and not self.keep_sums
         plain = plain and (self.units == 1.0).all()
         row_bytes = 8 * max(X.shape[1], 1)
@@ -218,13 +218,13 @@ class Moments:
             by_rows = X.flags.c_contiguous and cached >= tuning().fewest_cached_rows
             step = cached if by_rows else max(X.shape[0], 1)
         for start in range(0, X.shape[0], step):
-            block = X[start : start + step]
+            chunk = X[start : start + step]
             target = np.asarray(y[start : start + step], dtype=np.float64)
-            root = np.ones(len(block))
+            root = np.ones(len(chunk))
             if not plain:
-                block = (block.astype(np.float64) - self.shift) * self.units
+                chunk = (chunk.astype(np.float64) - self.shift) * self.units
                 target = target - self.y_shift
                 if weight is not None:
                     root = np.sqrt(weight[start : start + step])
-                    block, target = block * root[:, None], target * root
-            yield block, target, root
+                    chunk, target = chunk * root[:, None], target * root
+            yield chunk, target, root

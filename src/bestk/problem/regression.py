@@ -28,12 +28,12 @@ from bestk.problem.moments import Moments
 from bestk.problem.rows import (
     Rows,
     StandIn,
-    blocks_of,
     centred_batches,
+    checked_batches,
     joined_if_wide,
     mean_of,
     moments_of,
-    moments_of_blocks,
+    moments_of_batches,
     require_safe_target,
 )
 
@@ -121,7 +121,7 @@ class Regression:
         Parameters
         ----------
         X, y : array-like
-            Finite real numbers; integers and single precision are converted block by block.
+            Finite real numbers; integers and single precision are converted a part at a time.
         alpha : float
             Ridge penalty, >= 0.
         bounds : pair (lower, upper), "auto" or None
@@ -197,14 +197,14 @@ class Regression:
         fit_intercept: bool = False,
         n_threads: int | None = None,
     ) -> Self:
-        """Problem of data that arrive as blocks (X_i, y_i) or (X_i, y_i, weight_i), in one pass.
+        """Problem of data that arrive as batches (X_i, y_i) or (X_i, y_i, weight_i), in one pass.
 
-        Memory: two p x p matrices and one block. The blocks are not kept, unless there are many
+        Memory: two p x p matrices and one batch. Batches are not kept, unless there are many
         more features than rows: then they take less than the products. Up to 200 features, nearly
         collinear ones are told apart as well as by :meth:`from_data`.
         """
         alpha = require_number("alpha", alpha, least=0.0)
-        wide, blocks = joined_if_wide(blocks_of(batches))
+        wide, checked = joined_if_wide(checked_batches(batches))
         if wide is not None:
             return cls.from_data(
                 wide.X, wide.y, alpha=alpha, bounds=bounds, sample_weight=wide.weight,
@@ -212,7 +212,9 @@ class Regression:
             )  # fmt: skip
         digest, rows = DataDigest(), StandIn(fit_intercept)
         with blas_threads(n_threads):
-            (total,), names = moments_of_blocks(blocks, fit_intercept, watch=(digest.add, rows.add))
+            (total,), names = moments_of_batches(
+                checked, fit_intercept, watch=(digest.add, rows.add)
+            )
         return cls.from_moments(
             centred_batches(total) if fit_intercept else total,
             alpha=alpha,

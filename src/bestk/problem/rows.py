@@ -60,7 +60,7 @@ def require_safe_target(moments: Moments, y: np.ndarray) -> None:
         raise ValueError("y'y underflows: divide y by its largest absolute value")
 
 
-class Block(NamedTuple):
+class Batch(NamedTuple):
     """One of the batches of rows, checked."""
 
     number: int
@@ -70,7 +70,7 @@ class Block(NamedTuple):
     names: tuple[str, ...] | None
 
 
-def blocks_of(batches: Any) -> Iterator[Block]:
+def checked_batches(batches: Any) -> Iterator[Batch]:
     """The batches that have rows, checked one by one as they come."""
     p = None
     for i, item in enumerate(_items(batches)):
@@ -82,36 +82,36 @@ def blocks_of(batches: Any) -> Iterator[Block]:
         p = p or X.shape[1]
         if X.shape[1] != p:
             raise ValueError(f"X of batch {i} has {X.shape[1]} columns, earlier ones {p}")
-        yield Block(i, X, y, weight, names_of(item[0]))
+        yield Batch(i, X, y, weight, names_of(item[0]))
     if p is None:
         raise ValueError("batches must yield at least one pair (X, y) with rows")
 
 
-def joined_if_wide(blocks: Iterator[Block]) -> tuple[Block | None, Iterator[Block]]:
-    """(all rows in one block, nothing) if they are wide, else (None, the blocks as they were).
+def joined_if_wide(batches: Iterator[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
+    """(all rows in one batch, nothing) if they are wide, else (None, the batches as they were).
 
     Rows of wide data are fewer numbers than sums of their products, so they are kept.
     """
-    kept: list[Block] = []
+    kept: list[Batch] = []
     n = 0
-    for block in blocks:
-        n += len(block.y)
-        if not is_wide(n, block.X.shape[1]):
-            return None, chain(kept, [block], blocks)
-        # Whoever makes the blocks may use the same memory for all of them.
-        kept.append(block._replace(X=block.X.copy(), y=block.y.copy()))
-    weights = [block.weight for block in kept]
+    for batch in batches:
+        n += len(batch.y)
+        if not is_wide(n, batch.X.shape[1]):
+            return None, chain(kept, [batch], batches)
+        # Whoever makes the batches may use the same memory for all of them.
+        kept.append(batch._replace(X=batch.X.copy(), y=batch.y.copy()))
+    weights = [batch.weight for batch in kept]
     if any(weight is not None for weight in weights):
-        ones = (np.ones(len(block.y)) if block.weight is None else block.weight for block in kept)
+        ones = (np.ones(len(batch.y)) if batch.weight is None else batch.weight for batch in kept)
         weight = np.concatenate(list(ones))
     else:
         weight = None
-    X, y = (np.concatenate([getattr(block, name) for block in kept]) for name in "Xy")
-    return Block(0, X, y, weight, kept[0].names), iter(())
+    X, y = (np.concatenate([getattr(batch, name) for batch in kept]) for name in "Xy")
+    return Batch(0, X, y, weight, kept[0].names), iter(())
 
 
-def moments_of_blocks(
-    blocks: Iterable[Block],
+def moments_of_batches(
+    batches: Iterable[Batch],
     fit_intercept: bool,
     n_parts: int = 1,
     seed: int = 0,
@@ -125,7 +125,7 @@ def moments_of_blocks(
     names = None
     rng = np.random.default_rng(seed)
     n_rows = 0
-    for i, X, y, weight, own in blocks:
+    for i, X, y, weight, own in batches:
         names = names or own
         for add in watch:
             add(X, y, weight)
@@ -190,7 +190,7 @@ def _items(batches):
         raise TypeError("batches must be an iterable of pairs (X, y)")
     for item in batches:
         if not isinstance(item, tuple | list) or len(item) not in (2, 3):
-            raise TypeError("batches must yield pairs (X, y) of a block of rows and its targets")
+            raise TypeError("batches must yield pairs (X, y) of rows and their targets")
         yield item
 
 
@@ -202,7 +202,7 @@ def origin_of(X, y, weight, fit_intercept, partial=False) -> Moments:
     share = share / (share.sum() or 1.0)
     x_mean = np.zeros(X.shape[1])
     with np.errstate(over="ignore", invalid="ignore"):
-        for start in range(0, len(y), 4096):  # blocks: X may have to be converted
+        for start in range(0, len(y), 4096):  # a few rows: X may have to be converted
             rows = slice(start, start + 4096)
             x_mean += share[rows] @ X[rows]
         return Moments.empty(X.shape[1], means=(x_mean, float(share @ y)), partial=partial)

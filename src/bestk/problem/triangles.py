@@ -10,10 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.linalg import lapack
 
-# Columns eliminated at a time, and rows for each column of a block: both for speed alone.
-_PANEL = 48
-_ROWS = 4
-_FEWEST_ROWS = 512
+from bestk.base.tuning import tuning
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +32,14 @@ class Triangle:
     ) -> "Triangle":
         """The triangle of these rows, too."""
         R = self.R.copy(order="F")
-        step = max(_FEWEST_ROWS, _ROWS * len(R))
+        step = max(tuning().triangle_fewest_rows, tuning().triangle_rows * len(R))
         for start in range(0, len(y), step):
             rows = slice(start, start + step)
-            block = np.empty((len(y[rows]), len(R)), order="F")
-            block[:, 0], block[:, 1:-1], block[:, -1] = 1.0, X[rows], y[rows]
+            chunk = np.empty((len(y[rows]), len(R)), order="F")
+            chunk[:, 0], chunk[:, 1:-1], chunk[:, -1] = 1.0, X[rows], y[rows]
             if weight is not None:
-                block *= np.sqrt(weight[rows])[:, None]
-            _eliminate(R, block)
+                chunk *= np.sqrt(weight[rows])[:, None]
+            _eliminate(R, chunk)
         return Triangle(R)
 
     def __add__(self, other: "Triangle") -> "Triangle":
@@ -60,6 +57,6 @@ class Triangle:
         return np.ascontiguousarray(self.R[first:, 1:-1]), self.R[first:, -1].copy()
 
 
-def _eliminate(R: np.ndarray, block: np.ndarray) -> None:
-    """Make R that of [R; block], in place; block is used up."""
-    lapack.dtpqrt(0, min(_PANEL, len(R)), R, block, overwrite_a=1, overwrite_b=1)
+def _eliminate(R: np.ndarray, chunk: np.ndarray) -> None:
+    """Make R that of [R; chunk], in place; chunk is used up."""
+    lapack.dtpqrt(0, min(tuning().triangle_panel, len(R)), R, chunk, overwrite_a=1, overwrite_b=1)

@@ -9,10 +9,7 @@ import numpy as np
 from bestk.base.validation import as_matrix, names_of
 from bestk.results.certificate import Certificate
 from bestk.results.criteria import information_criterion
-
-# Below this share of y'y an objective is a perfect fit up to rounding, and gaps are measured
-# against the share instead of against the objective.
-PERFECT_FIT = 1e-12
+from bestk.results.gaps import PERFECT_FIT, relative_gap
 
 
 class Status(Enum):
@@ -58,14 +55,6 @@ _ADVICE = {
     Status.STOPPED: f"{_RESUME} The callback asked for the stop.",
     Status.INTERRUPTED: f"{_RESUME} Solve again with initial_support=result.support to go on.",
 }
-
-
-def relative_gap(objective: float, lower_bound: float, yy: float) -> float:
-    """(objective - lower_bound) / objective, the honest gap; a perfect fit is judged by y'y."""
-    difference = max(objective - lower_bound, 0.0)
-    if difference == 0.0:
-        return 0.0
-    return difference / max(objective, PERFECT_FIT * yy)
 
 
 @dataclass(frozen=True, kw_only=True)

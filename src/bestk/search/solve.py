@@ -14,8 +14,9 @@ from bestk.base.validation import as_features, is_auto, require_count
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.certificate import Certificate
+from bestk.results.gaps import relative_gap
 from bestk.results.progress import make_progress
-from bestk.results.result import Result, Snapshot, Status, relative_gap
+from bestk.results.result import Result, Snapshot, Status
 from bestk.search.assumptions import assumptions_of
 from bestk.search.automatic_box import at_bounds, boxed
 from bestk.search.checkpoint import Checkpoint, Writer

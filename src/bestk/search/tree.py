@@ -15,8 +15,9 @@ from bestk.bounds.node_batch import NodeBatch, rounded
 from bestk.bounds.split import first_split
 from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
+from bestk.results.gaps import PERFECT_FIT
 from bestk.results.progress import Progress
-from bestk.results.result import PERFECT_FIT, Snapshot, Status
+from bestk.results.result import Snapshot, Status
 from bestk.search import branching
 from bestk.search.bounder import Bounder
 from bestk.search.checkpoint import Writer

@@ -16,14 +16,14 @@ from bestk.base.tuning import tuning
 from bestk.base.validation import as_penalties, require_choice, require_count
 from bestk.problem.moments import Moments, is_wide
 from bestk.problem.rows import (
-    Block,
+    Batch,
     Rows,
-    blocks_of,
     centred_batches,
+    checked_batches,
     dealt,
     joined_if_wide,
     moments_of,
-    moments_of_blocks,
+    moments_of_batches,
     origin_of,
 )
 from bestk.results.result import Result, Status
@@ -228,13 +228,13 @@ def cross_validate_batches(
     n_jobs: int | None = None,
     **options: Any,
 ) -> tuple[CrossValidation, Problem]:
-    """Cross-validation of data that arrive as blocks of rows (X, y) or (X, y, weight), in one pass.
+    """Cross-validation of data that come as batches of rows (X, y) or (X, y, weight), in one pass.
 
     Rows are dealt out to folds at random. Also returns the problem of all rows, for a final fit.
     """
     settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
-    wide, blocks = joined_if_wide(blocks_of(batches))
+    wide, checked = joined_if_wide(checked_batches(batches))
     if wide is not None:
         problem = Problem.from_data(
             wide.X, wide.y, bounds=bounds, sample_weight=wide.weight,
@@ -242,7 +242,7 @@ def cross_validate_batches(
         )  # fmt: skip
         folds = _folds_of_wide(wide, n_folds, seed, fit_intercept)
     else:
-        problem, folds = _of_sums(blocks, n_folds, seed, fit_intercept, bounds)
+        problem, folds = _of_sums(checked, n_folds, seed, fit_intercept, bounds)
     validation = cross_validate(
         folds,
         problem,
@@ -256,7 +256,7 @@ def cross_validate_batches(
     return validation, problem
 
 
-def _folds_of_wide(rows: Block, n_folds: int, seed: int, fit_intercept: bool) -> list[Fold]:
+def _folds_of_wide(rows: Batch, n_folds: int, seed: int, fit_intercept: bool) -> list[Fold]:
     X, y, weight = rows.X, rows.y, rows.weight
     part = dealt(np.random.default_rng(seed), 0, len(y), n_folds)
     share = np.ones(len(y)) if weight is None else weight
@@ -272,10 +272,10 @@ def _folds_of_wide(rows: Block, n_folds: int, seed: int, fit_intercept: bool) ->
 
 
 def _of_sums(
-    blocks: Iterable[Block], n_folds: int, seed: int, fit_intercept: bool, bounds: Any
+    batches: Iterable[Batch], n_folds: int, seed: int, fit_intercept: bool, bounds: Any
 ) -> tuple[Problem, list[Fold]]:
     """The problem of all rows, and folds that are what is left of it without a part."""
-    parts, names = moments_of_blocks(blocks, fit_intercept, n_folds, seed)
+    parts, names = moments_of_batches(batches, fit_intercept, n_folds, seed)
     if min(part.weight for part in parts) <= 0:
         raise ValueError(_TOO_FEW.format(n_folds))
     total = sum(parts[1:], start=parts[0])

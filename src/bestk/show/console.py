@@ -51,6 +51,8 @@ from rich.markup import escape
 from rich.table import Table
 
 # Slow to import and not needed for --help.
+from bestk.results.gaps import percent, relative_gap
+
 if TYPE_CHECKING:
     from bestk.readers.data import Data
     from bestk.results.result import Result
@@ -219,8 +221,6 @@ def show_model(result: "Result") -> None:
 
 
 def _facts(result: "Result") -> dict[str, str]:
-    from bestk.show.progress import percent
-
     return {
         "objective": f"{result.objective:.10g}",
         "lower bound": f"{result.lower_bound:.10g}",
@@ -234,7 +234,6 @@ def _facts(result: "Result") -> dict[str, str]:
 
 def _verdict(result: "Result") -> str:
     from bestk.results.result import Status
-    from bestk.show.progress import percent
 
     features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
     if result.status is Status.PERFECT_FIT:
@@ -261,8 +260,6 @@ def _verdict(result: "Result") -> str:
 
 
 def show_path(path: "Path", criterion: str) -> None:
-    from bestk.show.progress import percent
-
     chosen = path.best(criterion).k
     table = _table()
     for head in ("k", "objective", "gap", "R²", criterion):
@@ -307,8 +304,6 @@ def show_validation(validation: "CrossValidation", rule: str) -> None:
 
 def show_discovery(found: "Discovery") -> None:
     """Equations, what is proven about each, and how far a simulation follows the data."""
-    from bestk.show.progress import percent
-
     data = found.trajectories
     table = _table()
     table.add_column("equation")
@@ -348,8 +343,7 @@ def show_discovery(found: "Discovery") -> None:
 
 def show_history(result: "Result", rows: int = 6) -> None:
     """How the gap closed, at a few moments of the run."""
-    from bestk.results.result import relative_gap
-    from bestk.show.progress import percent
+    from bestk.results.gaps import percent
 
     table = _table()
     for head in ("seconds", "nodes", "best found", "proven bound", "gap"):

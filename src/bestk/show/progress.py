@@ -1,12 +1,12 @@
 """Live progress. The library itself never prints: the tree reports to one of these."""
 
-import math
 import sys
 from collections.abc import Callable
-from decimal import ROUND_CEILING, Context, Decimal
 from threading import Event, Lock, Thread, Timer
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
+
+from bestk.results.gaps import percent
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -144,16 +144,6 @@ class Counter:
         total = "" if self._total is None else f" of {self._total:,}"
         seconds = perf_counter() - (self._started or perf_counter())
         return Text(f"{self._text}: {self.count:,}{total} {self._unit}  {seconds:.1f} s")
-
-
-def percent(gap: float) -> str:
-    """A gap for people, such as 4.21% or 3.1e-06; rounded up, as less would not be proven."""
-    if gap == 0 or not math.isfinite(gap):
-        return f"{gap:.0%}"
-    exact = Decimal(repr(float(gap)))
-    if gap < 5e-5:
-        return f"{Context(prec=2, rounding=ROUND_CEILING).create_decimal(exact):.1e}"
-    return f"{exact.quantize(Decimal('0.0001'), ROUND_CEILING):.2%}"
 
 
 class _Screen:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from bestk.base.validation import as_real
-from bestk.results.result import PERFECT_FIT, Result, Status
+from bestk.results.gaps import PERFECT_FIT, percent
+from bestk.results.result import Result, Status
 from bestk.selection.path import Path
-from bestk.show.progress import percent
 from bestk.sindy.simulation import integrate, right_hand_side
 from bestk.sindy.trajectories import Trajectories
 

@@ -16,7 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import as_penalties, require_choice, require_count, require_number
 from bestk.results.criteria import CRITERIA
-from bestk.results.result import PERFECT_FIT, Result
+from bestk.results.gaps import PERFECT_FIT
+from bestk.results.result import Result
 from bestk.selection.estimators import warn_of_open_gaps
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, as_sizes

@@ -16,12 +16,10 @@ import numpy as np
 
 from bestk.results.certificate import Certificate
 from bestk.verification.enumeration import Cell, Unjudged
-from bestk.verification.splits import FREE, IN, OUT, Outcome, Task
+from bestk.verification.limits import limits
+from bestk.verification.numerics.choice import FREE, IN, OUT
+from bestk.verification.splits import Outcome, Task
 
-_TASKS, _CELLS = 1024, 256
-# Bytes of cells that wait for their turn, at most.
-_WAITING = 1 << 26
-_MAX_FAILURES = 20
 NOTHING = -math.inf
 
 
@@ -77,7 +75,7 @@ class _Walk:
             self.children[parent].append(node)
 
     def fail(self, text: str) -> None:
-        if len(self.failures) < _MAX_FAILURES:
+        if len(self.failures) < limits().failures:
             self.failures.append(text)
 
     def run(self) -> None:
@@ -111,7 +109,7 @@ class _Walk:
             inside, free = np.flatnonzero(after == IN), np.flatnonzero(after == FREE)
             self.cells[node] = Cell(inside, free, r)
             self.cell_bytes += free.nbytes
-            if len(self.cells) >= _CELLS or self.cell_bytes > _WAITING:
+            if len(self.cells) >= limits().cells or self.cell_bytes > limits().waiting_bytes:
                 self._enumerate()
         return after
 
@@ -182,9 +180,9 @@ class _Walk:
         values = value[used].astype(np.float64)
         self.waiting[split].append(Task(node, state, index[used], values, *features))
         self.n_waiting += 1
-        if len(self.waiting[split]) >= _TASKS:
+        if len(self.waiting[split]) >= limits().tasks:
             self._evaluate(split)
-        elif self.n_waiting * len(state) > _WAITING:
+        elif self.n_waiting * len(state) > limits().waiting_bytes:
             for number in list(self.waiting):
                 self._evaluate(number)
 

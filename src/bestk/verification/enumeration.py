@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bestk.verification.evidence import Evidence
+from bestk.verification.limits import limits
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk.verification.numerics.rows import Columns, reflected, triangle
 from bestk.verification.numerics.scan import condition, last_given, scan
@@ -23,14 +24,6 @@ from bestk.verification.supports import DEPENDENT, Judge, assume, assume_depende
 
 # Below this share of y'y products have too few digits left to tell supports apart.
 _FEW_DIGITS = 1e-6
-# Orthogonal factorisations of all columns, and projections, are made up to this many products.
-_AFFORDABLE = 1e9
-_MAX_HITS = 400_000
-_MAX_SUPPORTS = 1e15
-# The last feature of more than so many is found without the products among them.
-_MANY = 2000
-# So many supports are worth a thread of their own.
-_THREAD = 5e6
 
 
 class Unjudged(Exception):
@@ -71,9 +64,9 @@ class Enumeration:
         Small cells share the threads among them, large ones have all threads to themselves.
         """
         counts = [comb(len(cell.free), min(cell.r, len(cell.free))) for cell in cells]
-        self.n_supports += sum(count for count in counts if count <= _MAX_SUPPORTS)
+        self.n_supports += sum(count for count in counts if count <= limits().supports)
         values: dict[int, Any] = {}
-        small = [i for i, count in enumerate(counts) if count < _THREAD]
+        small = [i for i, count in enumerate(counts) if count < limits().thread_supports]
         if self.pool is not None and len(small) > 1:
             found = self.pool.map(self._alone.value, [cells[i] for i in small])
             values = dict(zip(small, found, strict=True))
@@ -88,7 +81,7 @@ class Enumeration:
         """A lower bound on f over inside + (at most r of free); larger supports are no worse."""
         inside, free, r = cell.inside, cell.free, min(cell.r, len(cell.free))
         count = comb(len(free), r)
-        if count > _MAX_SUPPORTS:
+        if count > limits().supports:
             return Unjudged(f"it has {count:.1e} supports, too many to try")
         least = max(self.target, 0.0)
         try:
@@ -110,7 +103,7 @@ class Enumeration:
         """The supports that are not proven to reach the target."""
         if r == 0 or r == len(free):
             return [np.concatenate([inside, free[:r]])]
-        if r == 1 and len(free) > _MANY:
+        if r == 1 and len(free) > limits().listed_features:
             return self._hits_of_one(inside, free)
         if self._are_too_many(inside, free):
             raise Unjudged(f"the products of its {len(free)} features are too many")
@@ -133,8 +126,8 @@ class Enumeration:
             return self._hits_from_columns(inside, free, 1)
         # As in `scan`.
         promising = (variance <= 0.0) | ~(d * d <= (needed - 8.0 * UNIT) * variance)
-        if np.count_nonzero(promising) > _MAX_HITS:
-            raise Unjudged(f"more than {_MAX_HITS} of its supports come close to the claim")
+        if np.count_nonzero(promising) > limits().hits:
+            raise Unjudged(f"more than {limits().hits} of its supports come close to the claim")
         return [np.append(inside, j) for j in free[promising]]
 
     def _margins(self, k: int) -> tuple[float, float]:
@@ -166,12 +159,12 @@ class Enumeration:
                 found.append(extended)
             elif len(chosen) + len(later) >= r:
                 found += self._hits_from_columns(extended, later, r - len(chosen))
-            if len(found) > _MAX_HITS:
-                raise Unjudged(f"more than {_MAX_HITS} of its supports come close to the claim")
+            if len(found) > limits().hits:
+                raise Unjudged(f"more than {limits().hits} of its supports come close to the claim")
         return found
 
     def _all(self, inside, free, r) -> list[np.ndarray]:
-        if comb(len(free), r) > _MAX_HITS:
+        if comb(len(free), r) > limits().hits:
             raise Unjudged(f"all of its {comb(len(free), r)} supports come close to the claim")
         return [np.concatenate([inside, chosen]) for chosen in combinations(free, r)]
 
@@ -182,7 +175,7 @@ class Enumeration:
 
         def one(span):
             room = 256
-            while room <= _MAX_HITS:
+            while room <= limits().hits:
                 hits = np.empty((room, r), dtype=np.int64)
                 count = scan(rest.H, rest.d, rest.needed, rest.least, r, span[0], span[1], hits)
                 if count >= 0:
@@ -202,7 +195,7 @@ class Enumeration:
         if e.rows is None:
             return _root_of_gram(e)
         n = e.rows.n_rows + (p if e.rows.ridge.any() else 0)
-        if n * p * min(n, p) > _AFFORDABLE:
+        if n * p * min(n, p) > limits().factored_multiplies:
             return None
         columns = e.rows.columns(e.live)
         return triangle(columns) if n > 2 * (p + 1) else columns
@@ -210,7 +203,7 @@ class Enumeration:
     @property
     def _has_columns(self) -> bool:
         e = self.evidence
-        return e.rows is not None and e.rows.n_rows * len(e.c) ** 2 <= _AFFORDABLE
+        return e.rows is not None and e.rows.n_rows * len(e.c) ** 2 <= limits().factored_multiplies
 
     def _hits_from_columns(self, inside, free, r) -> list[np.ndarray]:
         """`_hits` after projecting the inside columns out of the others."""
@@ -218,7 +211,7 @@ class Enumeration:
             return [np.concatenate([inside, free])]
         columns = None if self._are_too_many(inside, free) else self._columns
         if columns is None:
-            if comb(len(free), r) <= _MAX_HITS // 100:
+            if comb(len(free), r) <= limits().hits // 100:
                 return self._all(inside, free, r)
             raise Unjudged(
                 "features are nearly dependent, and there are too many rows to look closer"
@@ -334,7 +327,7 @@ def _root_of_gram(evidence: Evidence) -> Columns:
 def _spans(m: int, r: int, threads: int) -> list[tuple[int, int]]:
     """Ranges of first features that begin about equally many sets of r."""
     count = comb(m, r)
-    parts = 1 if threads == 1 or count < _THREAD else min(8 * threads, m)
+    parts = 1 if threads == 1 or count < limits().thread_supports else min(8 * threads, m)
     if parts == 1:
         return [(0, m)]
     sets = np.cumsum([float(comb(m - 1 - t, r - 1)) for t in range(m)])

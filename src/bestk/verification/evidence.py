@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.results.certificate import Certificate
+from bestk.verification.limits import limits
 from bestk.verification.numerics import matrices
 from bestk.verification.numerics.matrices import Matrix, Stored
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
@@ -15,9 +16,6 @@ from bestk.verification.numerics.sums import Sums, scaled_sums
 from bestk.verification.numerics.wide import WideColumns, wide_columns
 
 _ROWS = 512
-# Rows that come in batches are kept up to this size, and any number while they are wide: products
-# would take more.
-KEPT_BYTES = 256 * 2**20
 # A feature repeats another one if their directions differ by less than this.
 _COPY = 1e-13
 # A column that varies by less than so many roundings of its mean may be taken for a constant.
@@ -139,11 +137,11 @@ def from_batches(certificate: Certificate, batches: Iterable[tuple], digest) -> 
 
 
 class _Kept:
-    """Rows in double precision while KEPT_BYTES suffice, or they are wide; none after that."""
+    """Rows in double precision while these take little, or are wide; none after that."""
 
     def __init__(self, p: int) -> None:
         # [X y weight], most of it not touched: the system gives memory only to what is.
-        self.room = KEPT_BYTES // (8 * (p + 2))
+        self.room = limits().kept_bytes // (8 * (p + 2))
         self.table = np.empty((self.room, p + 2))
         self.n_rows, self.is_weighted, self.is_released = 0, False, False
 

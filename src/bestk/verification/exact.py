@@ -18,10 +18,9 @@ import numpy as np
 from bestk.results.certificate import Certificate, SplitRecord
 from bestk.verification.enumeration import Cell, Unjudged
 from bestk.verification.evidence import Unfit
-from bestk.verification.splits import FREE, IN, OUT, Outcome, Task, lowered
-
-MAX_FEATURES, MAX_ENTRIES, MAX_SUPPORTS = 40, 50_000, 200_000
-_MAX_PATTERNS = 4**7
+from bestk.verification.limits import limits
+from bestk.verification.numerics.choice import FREE, IN, OUT
+from bestk.verification.splits import Outcome, Task, lowered
 
 
 def whole(values: Any) -> tuple[np.ndarray, int]:
@@ -115,9 +114,10 @@ class ExactForm:
     def _least(self, cell: Cell) -> Any:
         inside, free, r = cell.inside, cell.free, min(cell.r, len(cell.free))
         self.n_supports += comb(len(free), r)
-        if self.n_supports > MAX_SUPPORTS:
+        if self.n_supports > limits().exact_supports:
             raise ValueError(
-                f"exact verification tries at most {MAX_SUPPORTS} supports, here are more"
+                f"exact verification tries at most {limits().exact_supports} supports, "
+                "here are more"
             )
         if self.target <= 0:
             return Fraction(0)
@@ -181,7 +181,7 @@ def _patterns(B, lo, hi) -> Iterator[tuple]:
     yield _guess(B, lo, hi)
     sides = [["anywhere", *dict.fromkeys([Fraction(0), *(b for b in pair if b is not None)])]
              for pair in zip(lo, hi, strict=True)]  # fmt: skip
-    if math.prod(map(len, sides)) > _MAX_PATTERNS:
+    if math.prod(map(len, sides)) > limits().exact_patterns:
         raise Unjudged(f"a fit of {len(lo)} features within bounds is too large for fractions")
     yield from product(*sides)
 

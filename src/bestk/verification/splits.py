@@ -7,21 +7,19 @@ from scipy.linalg import lapack, solve_triangular
 
 from bestk.results.certificate import SplitRecord
 from bestk.verification.evidence import Evidence
-from bestk.verification.numerics.choice import fill_options, totals
+from bestk.verification.limits import limits
+from bestk.verification.numerics.choice import FREE, IN, OUT, fill_options, totals
 from bestk.verification.numerics.cholesky import is_semidefinite
 from bestk.verification.numerics.matrices import Product
 from bestk.verification.numerics.rounding import UNIT, fill_gains, gamma
 from bestk.verification.ridge_box import Box, value_outside
 
-FREE, IN, OUT = 0, 1, 2
 EMPTY = np.zeros(0, dtype=np.int64)
 # The products of the search had other last digits: charges may be lowered to fit these, by so many
 # times what rounding can do to a Cholesky factorisation.
 _LOWER = (0, 1, 4, 16, 64, 256, 1024)
 # Charges above the penalty by less than this are lowered to it.
 _SAME = 1.0 + 1e-9
-# Gains of nodes that are in memory at a time, and features that are worked on.
-_GAINS, _PART = 1 << 23, 2048
 
 
 def lowered(size: int) -> list[float]:
@@ -118,7 +116,7 @@ class ProvenSplit:
 
     def evaluate(self, tasks: list[Task]) -> list[Outcome]:
         """The bounds of many nodes, with a few matrix products for all of them."""
-        step = max(1, _GAINS // (len(self.features) + 1))
+        step = max(1, limits().gains_entries // (len(self.features) + 1))
         if len(tasks) <= step:
             return self._evaluate(tasks)
         # Nodes with few features left go together: what is out at all of them costs nothing.
@@ -184,8 +182,8 @@ class ProvenSplit:
         # The unknown in the data, eps (1 + |b|_1)^2 <= 2 eps + 2 eps k |b|^2, is paid out of t.
         t = self.t - 2.02 * e.eps * e.k
         wanted = np.flatnonzero((states != OUT).any(axis=0))
-        for start in range(0, len(wanted), _PART):
-            part = wanted[start : start + _PART]
+        for start in range(0, len(wanted), limits().gains_features):
+            part = wanted[start : start + limits().gains_features]
             j, gains = self.features[part], np.zeros((len(states), len(part)))
             u, lo, hi = e.c[j] - slopes(part), self.lo[part], self.hi[part]
             fill_gains(u, error, t[part], lo, hi, states[:, part] != OUT, gains)

@@ -13,12 +13,12 @@ import numpy as np
 from scipy.optimize import lsq_linear, nnls
 
 from bestk.verification.evidence import Evidence
+from bestk.verification.limits import limits
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma, largest_gain
 from bestk.verification.numerics.rows import Columns, reflected, short_sums, sum_length
 
 # Residual columns shorter than this, times the root of the rows, count as dependent.
 DEPENDENT = 1e-13
-_CHUNK = 1 << 21  # entries of stacked matrices
 
 
 class Judge:
@@ -37,7 +37,7 @@ class Judge:
 
     def bounds(self, supports: np.ndarray) -> np.ndarray:
         """Lower bounds on f over each support; products first, rows where these do not suffice."""
-        step = max(1, _CHUNK // (supports.shape[1] ** 2 + 1))
+        step = max(1, limits().stacked_entries // (supports.shape[1] ** 2 + 1))
         parts = [self._by_products(supports[i : i + step]) for i in range(0, len(supports), step)]
         values = np.concatenate([np.zeros(0), *parts])
         for i in np.flatnonzero(values < self.enough):

@@ -25,8 +25,6 @@ from bestk.verification.cover import Cover, cover
 from bestk.verification.enumeration import Cell, Enumeration, Unjudged
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
 from bestk.verification.exact import (
-    MAX_ENTRIES,
-    MAX_FEATURES,
     ExactForm,
     exact_fit,
     exact_objective,
@@ -34,6 +32,7 @@ from bestk.verification.exact import (
     floor_float,
     whole,
 )
+from bestk.verification.limits import limits
 from bestk.verification.numerics.rounding import UNIT
 from bestk.verification.splits import ProvenSplit
 from bestk.verification.supports import Judge
@@ -45,9 +44,6 @@ _ROUNDINGS = 32
 # Objectives below this share of y'y are perfect fits.
 _PERFECT = 1e-12
 _OTHER_DATA = "the data or the problem are not those of the certificate (fingerprint)"
-# A support is fitted in rational numbers, where nothing else helps, up to so many products of
-# entries; all such fits together may need so many.
-_EXACT_FIT, _EXACT_FITS = 2e6, 1e8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +189,10 @@ def _n_features(certificate: Certificate) -> int:
 
 def _require_small(X: np.ndarray) -> None:
     n, p = X.shape
-    if p > MAX_FEATURES or n * p > MAX_ENTRIES:
+    if p > limits().exact_features or n * p > limits().exact_entries:
         raise ValueError(
-            f"exact verification is for at most {MAX_FEATURES} features and {MAX_ENTRIES} entries; "
+            f"exact verification is for at most {limits().exact_features} features and "
+            f"{limits().exact_entries} entries; "
             f"X has {n} rows and {p} features"
         )
 
@@ -293,7 +290,7 @@ class _Check:
         rows, model, c = evidence.rows, evidence.model, self.certificate
         if rows is None or model is None or model.value >= evidence.objective * (1.0 - 1e-11):
             return evidence.objective
-        if rows.n_rows * (len(model.features) + 1) > MAX_ENTRIES:
+        if rows.n_rows * (len(model.features) + 1) > limits().exact_entries:
             return evidence.objective
         return float(exact_objective(c, rows.X, rows.y, rows.weight))
 
@@ -362,12 +359,12 @@ def _enumeration(certificate: Certificate, evidence: Evidence, pool, products=No
     claim = certificate.lower_bound / evidence.unit
     enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
 
-    left = [_EXACT_FITS]
+    left = [limits().exact_fits]
 
     def exactly(support: np.ndarray) -> float | None:
         rows = evidence.rows
         cost = ((0 if rows is None else rows.n_rows) + 1000) * (len(support) + 1) ** 2
-        if cost > min(_EXACT_FIT, left[0]):
+        if cost > min(limits().exact_fit, left[0]):
             return None
         left[0] -= cost
         return _exact_value(certificate, evidence, support, products)

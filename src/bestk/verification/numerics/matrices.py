@@ -11,19 +11,14 @@ from typing import Protocol
 import numpy as np
 from numba import njit
 
-# By columns only from so many features on, and if they are so many times the rows of data.
-FEWEST_WIDE, WIDE_FROM = 200, 1.5
-# Blocks of A are formed for so many features, or if they have few numbers beside the data.
-_FEW, _SHARE = 5000, 4.0
-# Entries of columns that are gathered at a time.
-_GATHERED = 1 << 20
+from bestk.verification.limits import limits
 
 Product = Callable[[np.ndarray], np.ndarray]
 
 
 def is_wide(n: int, p: int) -> bool:
     """Whether p x p products of n rows cost more than the rows themselves."""
-    return p >= FEWEST_WIDE and p >= WIDE_FROM * n
+    return p >= limits().fewest_wide and p >= limits().wide_from * n
 
 
 class Matrix(Protocol):
@@ -120,7 +115,7 @@ class ByColumns:
 
     @property
     def largest(self) -> int:
-        return max(_FEW, int(np.sqrt(_SHARE * self.Z.size)))
+        return max(limits().formed_features, int(np.sqrt(limits().formed_share * self.Z.size)))
 
     def block(self, positions: np.ndarray) -> np.ndarray:
         columns = self.Z[positions]
@@ -132,7 +127,7 @@ class ByColumns:
     def blocks(self, supports: np.ndarray) -> np.ndarray:
         count, k = supports.shape
         found = np.empty((count, k, k))
-        step = max(1, _GATHERED // (k * self.Z.shape[1] + 1))
+        step = max(1, limits().gathered_entries // (k * self.Z.shape[1] + 1))
         for start in range(0, count, step):
             columns = self.Z[supports[start : start + step]]
             np.matmul(columns, columns.transpose(0, 2, 1), out=found[start : start + step])
@@ -143,7 +138,7 @@ class ByColumns:
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         left, found = self.Z[rows], np.empty((len(rows), len(columns)))
-        step = max(1, _GATHERED // (self.Z.shape[1] + 1))
+        step = max(1, limits().gathered_entries // (self.Z.shape[1] + 1))
         for start in range(0, len(columns), step):
             part = slice(start, start + step)
             found[:, part] = left @ self.Z[columns[part]].T

@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.verification.limits import limits
 from bestk.verification.numerics.matrices import ByColumns
 from bestk.verification.numerics.rounding import gamma
 from bestk.verification.numerics.rows import short_sums, sum_length
 
-# Entries that are worked on at a time.
-_BLOCK = 1 << 20
 _NOTHING = np.zeros((0, 0))
 _SAFE = (1e-200, 1e200)
 # Sums of weights outside of this have no digits to spare.
@@ -56,7 +55,7 @@ class WideColumns:
 
     def matrix(self, features: np.ndarray, scale: np.ndarray, alpha: np.ndarray) -> ByColumns:
         """A over some features (ascending) in units of `scale`. The table is used up for it."""
-        table, step = self.table, max(1, _BLOCK // (self.table.shape[1] + 1))
+        table, step = self.table, max(1, limits().wide_entries // (self.table.shape[1] + 1))
         for start in range(0, len(features), step):
             chosen = features[start : start + step]
             # Columns move to the front only, into places that were read before.
@@ -69,7 +68,7 @@ def wide_columns(X, y, weight, centre: bool) -> WideColumns:
     n, p = X.shape
     prepare = _Preparation(n, weight, centre)
     table, moments, parts = np.empty((p, n)), np.empty(p), []
-    step = max(1, _BLOCK // (n + 1))
+    step = max(1, limits().wide_entries // (n + 1))
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         target = prepare(np.array(y[None], dtype=np.float64))
         for start in range(0, p, step):

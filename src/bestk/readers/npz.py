@@ -1,0 +1,51 @@
+"""Arrays in npz files."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bestk.readers.source import DataError, Source
+
+
+def npz_source(path: Path) -> Source:
+    if not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is not an npz file; write one with numpy.savez")
+    with np.load(path) as file:
+        arrays = {name: _array(path, file, name) for name in file.files}
+    others: tuple[str, ...] = ()
+    if "X" in arrays and arrays["X"].ndim == 2:
+        X = arrays.pop("X")
+        names = arrays.pop("feature_names", [f"x{j}" for j in range(X.shape[1])])
+        names = [str(name) for name in names]
+        if len(names) != X.shape[1]:
+            raise DataError(f"{path} has {len(names)} feature_names for {X.shape[1]} columns of X")
+        others = tuple(arrays)
+        arrays |= zip(names, X.T, strict=True)
+    else:
+        names = list(arrays)
+
+    def chunks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
+        for name in wanted:
+            if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "buif":
+                what = f"{arrays[name].dtype} in the shape {arrays[name].shape}"
+                raise DataError(f"array {name!r} of {path} is {what}, not a vector of numbers")
+        lengths = {len(arrays[name]) for name in wanted}
+        if len(lengths) > 1:
+            raise DataError(f"the arrays of {path} have different lengths: {sorted(lengths)}")
+        for start in range(0, lengths.pop(), rows):
+            part = slice(start, start + rows)
+            yield np.column_stack([arrays[name][part].astype(np.float64) for name in wanted])
+
+    return Source(names, chunks, others)
+
+
+def _array(path: Path, file: Any, name: str) -> np.ndarray:
+    try:
+        return file[name]
+    except ValueError as error:  # NumPy refuses to unpickle
+        raise DataError(
+            f"array {name!r} of {path} holds Python objects; save it as numbers, or as str"
+        ) from error
