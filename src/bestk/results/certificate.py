@@ -18,11 +18,12 @@ FORMAT, VERSION = "bestk certificate", 1
 
 
 class SplitRecord(NamedTuple):
-    """A split A = Q + T over some features (theory eqs. 2, 14).
+    """A split A = Q + T over some features (theory: split, cluster-bound).
 
     ``t`` are the charges on the diagonal of T, one per feature. Members of a cluster (positions
     within ``features``) have t = 0 and a block of T instead. Where ``lower`` and ``upper`` are not
-    empty, its bounds are for models within this box only, those outside being too bad (eq. 19).
+    empty, its bounds are for models within this box only, those outside being too bad (theory:
+    ridge-profile).
     """
 
     features: np.ndarray
@@ -44,7 +45,7 @@ class ProofTree:
     support. Several proofs may hang below one node; the best of them counts.
 
     Rows of different lengths lie end to end: row i of ``dual_index`` ends at ``dual_ends[i]``.
-    Features are numbered as in the problem, duals are in units of the standard form (eq. 1).
+    Features are numbered as in the problem, duals are in units of the standard form (theory: form).
     """
 
     parent: np.ndarray

@@ -1,4 +1,4 @@
-"""Information criteria for the number of features (theory eq. 13)."""
+"""Information criteria for the number of features (theory: criteria)."""
 
 from math import inf, lgamma, log
 

@@ -218,7 +218,7 @@ class Result:
         return self.intercept + X[:, self.support] @ self.coef[self.support]
 
     def criterion(self, name: str = "aicc") -> float:
-        """AICc, BIC or EBIC of this model (theory eq. 13); smaller is better."""
+        """AICc, BIC or EBIC of this model (theory: criteria); smaller is better."""
         return information_criterion(
             name,
             rss=max(self.rss, PERFECT_FIT * self.yy),

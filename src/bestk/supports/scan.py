@@ -9,7 +9,8 @@ from bestk.base.compiling import add_row, fast_kernel, kernel
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.supports.single import f4, given, may_gain, padded, standardise, terms_of_pairs
 
-# Covers the rounding of one test of eq. 8, relative to the product of both residual variances.
+# Covers the rounding of one test (theory: pair-gain), relative to the product of both residual
+# variances.
 _SCAN_SAFETY = 64.0 * UNIT_ROUNDOFF
 
 
@@ -148,7 +149,7 @@ def _list(chosen, length, hits, count):
 
 @fast_kernel
 def _count_pairs(H, i, variance, moment, needed):
-    """How many j > i make (i, j) gain more than `needed`, or leave it undecided (theory eq. 8).
+    """How many j > i make (i, j) gain more than `needed`, or leave it open (theory: pair-gain).
 
     No division: a counting loop becomes SIMD where a running maximum does not.
     """

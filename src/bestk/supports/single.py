@@ -1,6 +1,6 @@
 """Most pairs gain too little by far: single precision sees that, at twice the speed of double.
 
-What passes here is proven (theory eq. 17, with its margin for rounding); what does not pass is
+What passes here is proven (theory: single, with its margin for rounding); what does not pass is
 judged in double by `_scan`. Arrays are padded so that loops over them need no remainder, with NaN
 where there is no pair: no comparison with NaN holds.
 """
@@ -70,7 +70,7 @@ def given(C, t, moments, moment, variance):
 
 @contracted_kernel
 def terms_of_pairs(first, left, largest, moment, variance, beta, gamma, kappa, theta):
-    """beta, gamma, kappa and theta of eq. 17; theta < 0: to be judged in double."""
+    """beta, gamma, kappa and theta of theory: single; theta < 0: to be judged in double."""
     first, width = uintp(first // _LANES * _LANES), uintp(moment.shape[0])
     for step in range(width - first):
         a = first + uintp(step)

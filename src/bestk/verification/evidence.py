@@ -1,4 +1,4 @@
-"""The problem of a certificate as the verifier sees it: the data in standard form (eq. 1)."""
+"""The problem of a certificate as the verifier sees it: in standard form (theory: form)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

@@ -366,7 +366,7 @@ class ExactSplit:
         return columns
 
     def _take_box(self, record: SplitRecord, kept: np.ndarray) -> None:
-        """The box of the split, and what models outside of it cost at least (eq. 19)."""
+        """The box of the split, and what models outside cost at least (theory: ridge-profile)."""
         form, outside = self.form, math.inf
         self.lo = [form.lo[j] for j in self.features]
         self.hi = [form.hi[j] for j in self.features]
@@ -421,7 +421,7 @@ class ExactSplit:
         return Outcome(min(own, self.outside), min(violation, self.outside))
 
     def _largest(self, u, state) -> Any:
-        """The largest sum over supports of the cell (eqs. 3, 14); None if there is no support."""
+        """The largest sum over supports of a cell (theory: bound, cluster-bound), None if none."""
         k = self.form.k
         gains = {i: self._phi(i, u[i]) for i in self.single if state[i] != OUT}
         must = [gains[i] for i in gains if state[i] == IN]
@@ -466,7 +466,7 @@ class ExactSplit:
 
 
 def _one_side(a: Fraction, t: Fraction, reach: Fraction | None) -> Any:
-    """max over 0 <= x <= reach of 2 a x - t x^2, or something below zero (eq. 4)."""
+    """max over 0 <= x <= reach of 2 a x - t x^2, or something below zero (theory: gain)."""
     if t > 0 and (reach is None or a <= t * reach):
         return a * a / t if a > 0 else 0
     if reach is None:

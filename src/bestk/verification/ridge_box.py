@@ -1,4 +1,4 @@
-"""What models outside of a split's box cost at least (theory eq. 19).
+"""What models outside of a split's box cost at least (theory: ridge-profile).
 
 For any g, f(b) >= 1 - g'A g - 2 (c - A g)'b, as A is positive semidefinite. At the best fit with
 b_j at the edge v of the box, c - A g = -mu e_j: beyond the edge f is at least 1 - g'A g + 2 mu v.

@@ -1,4 +1,7 @@
-"""Bounds by dual vectors: what a node's own numbers prove (theory eqs. 2 to 6 and 14)."""
+"""Bounds by dual vectors: what a node's own numbers prove.
+
+Theory: split, bound, gain, fix-out, fix-in, cluster-bound.
+"""
 
 from typing import NamedTuple
 
@@ -203,11 +206,11 @@ class ProvenSplit:
             total += float(phi[i][states[i] == IN].sum())
             totals[i], more = total, total * (1.0 + 4 * UNIT)
             if len(task.fixed_out) and r > 0:
-                # Forcing in the best of them replaces the r-th largest (eq. 5).
+                # Forcing in the best of them replaces the r-th largest (theory: fix-out).
                 best = float(phi[i][self.where[task.fixed_out]].max())
                 violating[i] = more - _beyond(last, best)
             if len(task.fixed_in):
-                # Forcing out the weakest of them lets the next one in (eq. 6).
+                # Forcing out the weakest of them lets the next one in (theory: fix-in).
                 weakest = float(phi[i][self.where[task.fixed_in]].min())
                 less = _beyond(weakest, following) if r > 0 and weakest >= last else 0.0
                 violating[i] = np.maximum(violating[i], more - less)
@@ -247,7 +250,7 @@ def _largest(free: np.ndarray, r: int) -> tuple[float, float, float]:
 
 
 class _Choice:
-    """The largest sum of u_S' T_S^-1 u_S over supports, cluster by cluster (eq. 14).
+    """The largest sum of u_S' T_S^-1 u_S over supports, cluster by cluster (theory: cluster-bound).
 
     Quadratic forms come from Cholesky factors of T - zeta I, where zeta exceeds the backward error
     of factorisation and solution, 4 m (m + 3) u for m features. So each of them is exact for a

@@ -159,7 +159,8 @@ def assume(evidence: Evidence, text: str) -> None:
 def least_eigenvalues(stack: np.ndarray) -> np.ndarray:
     """Proven lower bounds on the eigenvalues of unit-diagonal matrices; 0 where there is none.
 
-    A shifted Cholesky factorisation proves half of what an eigenvalue routine guesses (eq. 11).
+    A shifted Cholesky factorisation proves half of what an eigenvalue routine guesses (theory:
+    definite).
     """
     k = stack.shape[1]
     if k == 0:

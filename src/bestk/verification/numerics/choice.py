@@ -1,4 +1,4 @@
-"""Compiled: the best way to share out k features among clusters and single ones (eq. 14)."""
+"""Compiled: the best way to share out k features among clusters (theory: cluster-bound)."""
 
 import numpy as np
 from numba import njit

@@ -7,7 +7,7 @@ from bestk.verification.numerics.rounding import UNIT, gamma
 
 
 def is_semidefinite(Q: np.ndarray, roundings: float = 1.0) -> bool:
-    """Cholesky runs through after a shift that exceeds its backward error (Rump, eq. 11).
+    """Cholesky runs through after a shift that exceeds its backward error (Rump, theory: definite).
 
     Entries of Q, which is overwritten, are known up to 4 * `roundings` times the unit roundoff.
     """

@@ -17,7 +17,7 @@ def gamma(count: float, unit: float = UNIT) -> float:
 
 
 def largest_gain(u, error, t, lo, hi) -> np.ndarray:
-    """Upper bound on max of 2 v x - t x^2 over lo <= x <= hi and |v - u| <= error (eq. 4).
+    """Upper bound on max of 2 v x - t x^2 over lo <= x <= hi and |v - u| <= error (theory: gain).
 
     Also for t <= 0, where only finite bounds on x keep it finite.
     """

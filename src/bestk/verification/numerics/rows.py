@@ -21,7 +21,7 @@ class Columns(NamedTuple):
 
 
 class Rows:
-    """Gives out columns of the standard form (eq. 1) in extended precision."""
+    """Gives out columns of the standard form (theory: form) in extended precision."""
 
     def __init__(self, X, y, weight, sums, scale, alpha, y_scale, tau) -> None:
         self.X, self.y, self.weight = X, y, weight

@@ -1,4 +1,4 @@
-"""Compiled loops that try supports: the gain of the last two features (theory eqs. 8 and 17).
+"""Compiled loops that try supports: the gain of the last two features (theory: pair-gain, single).
 
 H holds residual covariances of the features in question, d their residual products with y, both
 given features chosen before. `needed` already contains what rounding can do to them in double
@@ -21,7 +21,7 @@ _USELESS = 1e-3
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 def _promising(H, i, w, variance, moment, beta, gamma, kappa):
-    """How many j > i make the pair (i, j) gain too much, or cannot be judged (theory eq. 17)?
+    """How many j > i make the pair (i, j) gain too much, or cannot be judged (theory: single)?
 
     Conditioned on one more feature on the fly: its share of H_ij is w_i w_j.
     """

@@ -5,7 +5,7 @@ In units of the columns' lengths and of root(needed), given one more feature t w
     w_j = C_tj,   v_j = 1 - w_j^2,   m_j <- m_j - m_t w_j,   g = C_ij - w_i w_j,
 
 and the pair (i, j) gains too little if kappa h^2 + gamma g^2 <= v_j, where gamma = 1 / v_i,
-beta = gamma m_i, h = m_j - beta g and 1 / kappa = 1 - m_t^2 - beta m_i (eq. 17). With
+beta = gamma m_i, h = m_j - beta g and 1 / kappa = 1 - m_t^2 - beta m_i (theory: single). With
 q = 1 / (kappa gamma) = (1 - m_t^2) v_i - m_i^2 > 0 it is proven by
 
     kappa h^2 + gamma g^2 + theta <= v_j,   theta = eta (32 + 96 / q),   eta = 2^-24,
