@@ -6,18 +6,27 @@ so a result never depends on the number of threads.
 
 from numba import njit, uintp
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+kernel = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 """Sums in the order in which they are written."""
+
+step = njit(cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, inline="always")
+"""A part of a kernel that is called once: it becomes part of its caller, which compiles faster."""
 
 # Sums may be reassociated (this is what makes loops SIMD); NaN and inf keep their meaning. The
 # loops index with unsigned integers: no test for negative indices stands in the way of SIMD, and
 # no slices are made, whose reference counts would cost more than a short row.
 fast_kernel = njit(
-    cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz", "arcp"}
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+    no_cfunc_wrapper=True,
+    fastmath={"contract", "reassoc", "nsz", "arcp"},
 )
 """Sums in any order."""
 
-contracted_kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+contracted_kernel = njit(
+    cache=True, nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath={"contract"}
+)
 """Products and sums in their order, fused where the machine can."""
 
 

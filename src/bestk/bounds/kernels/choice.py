@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN, OUT
 
 # What an item may give, and its columns in `_Weighed.weight`.
@@ -94,7 +94,7 @@ def _log_add(a, b):
     return a if b == -np.inf else a + math.log1p(math.exp(b - a))
 
 
-@kernel
+@step
 def _weigh(options, u, state, mu):
     members, single = options.members, options.single
     n_clusters = len(options.first) - 1
@@ -127,7 +127,7 @@ def _weigh(options, u, state, mu):
     return weighed
 
 
-@kernel
+@step
 def _weigh_ones(options, i, u, state, inside, mu, weighed):
     """One feature of cluster i: the one that is IN, or any free one if none is."""
     for a in range(options.first[i], options.first[i + 1]):
@@ -138,7 +138,7 @@ def _weigh_ones(options, i, u, state, inside, mu, weighed):
             weighed.weight[i, _ONE] = _log_add(weighed.weight[i, _ONE], weighed.ones[a])
 
 
-@kernel
+@step
 def _weigh_pairs(options, i, u, state, inside, mu, weighed):
     """Two features of cluster i that are not OUT and have among them all that are IN."""
     top, total = -np.inf, 0.0
@@ -158,7 +158,7 @@ def _weigh_pairs(options, i, u, state, inside, mu, weighed):
     weighed.weight[i, _PAIR] = top + math.log(total)
 
 
-@kernel
+@step
 def _weigh_all(options, i, u, mu, weighed):
     """All features of cluster i, whatever their state: at least any choice of three or more."""
     start, size = options.first[i], options.first[i + 1] - options.first[i]
@@ -171,7 +171,7 @@ def _weigh_all(options, i, u, mu, weighed):
     weighed.weight[i, _ALL] = total / mu
 
 
-@kernel
+@step
 def _totals(weight, price, k):
     """before[i, m]: items below i with m features; after[i, m]: items from i on, at most m."""
     items = len(price)
@@ -195,7 +195,7 @@ def _totals(weight, price, k):
     return before, after
 
 
-@kernel
+@step
 def _without_item(before, after, i, left):
     """Log weight of choosing at most `left` features from all items but i."""
     total = -np.inf
@@ -204,20 +204,20 @@ def _without_item(before, after, i, left):
     return total
 
 
-@kernel
+@step
 def _share_single(options, i, weight, others, u, b):
     j = options.single[i]
     b[j] = options.inverse_t * u[j] * math.exp(others + weight)
 
 
-@kernel
+@step
 def _share_ones(options, weighed, i, others, u, b):
     for a in range(options.first[i], options.first[i + 1]):
         j = options.members[a]
         b[j] += options.ones[a] * u[j] * math.exp(others + weighed.ones[a])
 
 
-@kernel
+@step
 def _share_pairs(options, weighed, i, others, u, b):
     for q in range(options.first_pair[i], options.first_pair[i + 1]):
         x, y = options.members[options.pairs[0, q]], options.members[options.pairs[1, q]]
@@ -226,14 +226,14 @@ def _share_pairs(options, weighed, i, others, u, b):
         b[y] += share * (inverse[1, q] * u[x] + inverse[2, q] * u[y])
 
 
-@kernel
+@step
 def _share_all(options, weighed, i, others, b):
     share = math.exp(others + weighed.weight[i, _ALL])
     for a in range(options.first[i], options.first[i + 1]):
         b[options.members[a]] += share * weighed.solved[a]
 
 
-@kernel
+@step
 def _raise_with_feature(options, weighed, i, taken, rest, mu, with_feature):
     """Choices that take `taken` features of item i, for each feature that may be among them."""
     n_clusters = len(options.first) - 1

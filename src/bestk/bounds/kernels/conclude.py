@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN, OUT, UNIT_ROUNDOFF
 from bestk.bounds.kernels.gains import gain_of, sum_largest
 
@@ -37,7 +37,7 @@ def proven(quadratic, gains, lost, eps, terms):
     return 1.0 - quadratic - gains - lost - 2.0 * eps - rounding
 
 
-@kernel
+@step
 def _gains(known, row, charges, eps, k, gains):
     """The most each feature can gain at its slope, whatever the error of that slope.
 
@@ -53,7 +53,7 @@ def _gains(known, row, charges, eps, k, gains):
             gains[j] = max(gains[j], gain_of(-side * error, paid, lo[j], hi[j]))
 
 
-@kernel
+@step
 def _conclude(known, row, charges, state, r, eps, k, cutoff, fix, gains, free_gains):
     """The bound of one node; `state` gains the fixings (theory: bound, fix-out, fix-in)."""
     p = state.shape[0]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel
+from bestk.base.compiling import add_row, kernel, step
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.kernels.gains import gain_of, largest_first, sum_largest
 from bestk.form.dense import residual
@@ -52,7 +52,7 @@ def descend_rows(relaxed, states, remaining, duals, levels, cutoff, effort, mult
         )
 
 
-@kernel
+@step
 def descend(relaxed, state, r, b, level, cutoff, effort):
     """Maximise h (theory: bound) for one node; b improves in place. Returns (level, multiplies).
 
@@ -82,7 +82,7 @@ def descend(relaxed, state, r, b, level, cutoff, effort):
         bound = _bound(relaxed, state, r, b, u, gains)
         if bound > best or best == -np.inf:
             best, best_level = bound, level
-            best_b[:] = b
+            _copy(b, best_b)
         # Those left out of the working set are zero: its primal value is one of the whole problem.
         close = _is_close(primal, bound, cutoff, effort.closeness)
         if bound >= cutoff or sweeps >= effort.sweeps or close:
@@ -106,8 +106,14 @@ def descend(relaxed, state, r, b, level, cutoff, effort):
         residual(A, c, t, b, u)
         if limited and total < 0.98 * r:
             level = min(level, _level_of_next(relaxed, state, u, listed))
-    b[:] = best_b
+    _copy(best_b, b)
     return best_level, multiplies
+
+
+@step
+def _copy(source, target):
+    for j in range(source.shape[0]):  # compiles much faster than a slice
+        target[j] = source[j]
 
 
 @kernel
@@ -116,7 +122,7 @@ def _is_close(primal, bound, cutoff, closeness):
     return primal - bound <= closeness * min(abs(cutoff - bound), 1.0) + 1e-13
 
 
-@kernel
+@step
 def _first_working_set(state, r, b, features, listed):
     """What is IN or not zero; b becomes zero where it must be. Returns (size, free features)."""
     size, n_free = 0, 0
@@ -132,7 +138,7 @@ def _first_working_set(state, r, b, features, listed):
     return size, n_free
 
 
-@kernel
+@step
 def _first_level(relaxed, state, r, u, gains):
     """Somewhat below the mean of the r largest gains: then a few more than r leave zero."""
     _, _, t, lo, hi = relaxed
@@ -144,7 +150,7 @@ def _first_level(relaxed, state, r, u, gains):
     return 0.7 * math.sqrt(sum_largest(gains, m, r) / r)
 
 
-@kernel
+@step
 def _bound(relaxed, state, r, b, u, gains):
     """h(b) over all features, without rounding allowance."""
     _, c, t, lo, hi = relaxed
@@ -161,7 +167,7 @@ def _bound(relaxed, state, r, b, u, gains):
     return 1.0 - quadratic - forced - sum_largest(gains, m, r)
 
 
-@kernel
+@step
 def _let_in(relaxed, state, r, u, level, listed, features, size, gains):
     """The working set with the first of the features whose gain exceeds the level; its size.
 
@@ -191,7 +197,7 @@ def _let_in(relaxed, state, r, u, level, listed, features, size, gains):
     return size
 
 
-@kernel
+@step
 def _gather(A, t, features, size, gathered, Q):
     """Q = A - diag(t) on the working set, of which the first rows and columns are there already."""
     for i in range(size):
@@ -202,7 +208,7 @@ def _gather(A, t, features, size, gathered, Q):
             Q[i, i] -= t[features[i]]
 
 
-@kernel
+@step
 def _enter(working, size, u, b, t):
     features, v, x, charge, root = working
     for i in range(size):
@@ -210,7 +216,7 @@ def _enter(working, size, u, b, t):
         v[i], x[i], charge[i], root[i] = u[j], b[j], t[j], math.sqrt(t[j])
 
 
-@kernel
+@step
 def _sweep_until_close(relaxed, state, r, working, size, Q, level, cutoff, effort):
     """Sweep over a working set; the level follows sum z towards r.
 
@@ -233,7 +239,7 @@ def _sweep_until_close(relaxed, state, r, working, size, Q, level, cutoff, effor
     return level, total, primal, False, effort.sweeps_at_once
 
 
-@kernel
+@step
 def _sweep(relaxed, state, working, size, Q, level):
     """Minimise over one coordinate after the other; returns sum z."""
     features, v, x, t, root = working
@@ -255,7 +261,7 @@ def _sweep(relaxed, state, working, size, Q, level):
     return total
 
 
-@kernel
+@step
 def _best_coordinate(a, q, t, root, reach, level):
     """(size of the coordinate, its z): zero up to a threshold, then z grows from 0 to 1."""
     if reach * root >= level:
@@ -275,7 +281,7 @@ def _best_coordinate(a, q, t, root, reach, level):
     return min(max(a / (q + t), knee), reach), 1.0
 
 
-@kernel
+@step
 def _both_values(relaxed, state, r, working, size, level, total):
     """(primal, dual) value, both on the working set: how far from its optimum?"""
     features, v, x, t, root = working
@@ -306,7 +312,7 @@ def _both_values(relaxed, state, r, working, size, level, total):
     return primal, 1.0 - quadratic - forced - sum_largest(gains, m, r)
 
 
-@kernel
+@step
 def _level_of_next(relaxed, state, u, listed):
     """Too few features share r: the level at which another one comes in."""
     _, _, t, lo, hi = relaxed
