@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from helpers.instances import make, standard_form
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Problem, Status
@@ -205,23 +206,22 @@ def test_kernel_knows_when_nothing_can_be_chosen():
     assert choose(form.c, state, *arguments[0], *arguments[1:]) == -np.inf
 
 
-@pytest.mark.parametrize("first", range(0, 150, 25))
-def test_awkward_problems_get_valid_bounds_or_none(first):
-    for seed in range(first, first + 25):
-        form = standard_form(make(seed))
-        if form is None or form.p > 10:
-            continue
-        split = split_of(form)
-        if split is None:
-            continue
-        for k in range(1, min(form.p, 4) + 1):
-            bound = BlockBound(form, split)
-            state = free(form)
-            best = optimum(form, state, k)
-            g = bound.maximise(state, k, max(best, 1e-12), best)
-            value, with_feature = bound.certify(g, state, k)
-            assert value <= best + 1e-9
-            assert with_feature.min() >= value - 1e-9
+@seeds(150, chunk=25)
+def test_awkward_problems_get_valid_bounds_or_none(seed):
+    form = standard_form(make(seed))
+    if form is None or form.p > 10:
+        return
+    split = split_of(form)
+    if split is None:
+        return
+    for k in range(1, min(form.p, 4) + 1):
+        bound = BlockBound(form, split)
+        state = free(form)
+        best = optimum(form, state, k)
+        g = bound.maximise(state, k, max(best, 1e-12), best)
+        value, with_feature = bound.certify(g, state, k)
+        assert value <= best + 1e-9
+        assert with_feature.min() >= value - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(15))

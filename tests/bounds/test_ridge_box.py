@@ -5,6 +5,7 @@ import pytest
 from helpers.checks import check_result
 from helpers.forcing import forced
 from helpers.instances import REGIMES, batched_optimum, make, make_medium, make_node
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Status
@@ -15,38 +16,38 @@ from bestk.form.presolve import Presolved
 from bestk.problem.regression import Problem
 
 
+@seeds(30, chunk=30)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_every_model_below_the_cutoff_is_in_the_box(regime):
+def test_every_model_below_the_cutoff_is_in_the_box(seed, regime):
     """Also models that are no best fits: points between fits and the cutoff's edge."""
-    for seed in range(30):
-        case = make_node(seed + 50_000, regime)
-        if case is None:
+    case = make_node(seed + 50_000, regime)
+    if case is None:
+        return
+    form, problem = case.form, case.form.problem
+    smallest = uniform_split(form.A, form.eps).smallest
+    rng = np.random.default_rng(seed)
+    for cutoff in (case.optimum * (1 + 1e-6) + 1e-9, case.optimum + 0.3 * rng.random()):
+        box = profile_box(form, smallest, case.k, cutoff)
+        if box is None:
             continue
-        form, problem = case.form, case.form.problem
-        smallest = uniform_split(form.A, form.eps).smallest
-        rng = np.random.default_rng(seed)
-        for cutoff in (case.optimum * (1 + 1e-6) + 1e-9, case.optimum + 0.3 * rng.random()):
-            box = profile_box(form, smallest, case.k, cutoff)
-            if box is None:
+        assert (box.lo <= 0.0).all()
+        assert (box.hi >= 0.0).all()
+        for support, value in case.values.items():
+            if value >= cutoff:
                 continue
-            assert (box.lo <= 0.0).all()
-            assert (box.hi >= 0.0).all()
-            for support, value in case.values.items():
-                if value >= cutoff:
-                    continue
-                index = np.array(support, dtype=np.intp)
-                coef = problem.fit(form.features[index])[0] / form.unit[index]
-                direction = rng.standard_normal(len(index))
-                curvature = direction @ form.A[np.ix_(index, index)] @ direction
-                room = np.sqrt((cutoff - value) / max(curvature, 1e-300)) * (1 - 1e-9)
-                for b in (coef, coef + room * direction, coef - room * direction):
-                    inside = (b >= form.lo[index]) & (b <= form.hi[index])
-                    loss = 1.0 - b @ (2.0 * form.c[index] - form.A[np.ix_(index, index)] @ b)
-                    if b is not coef and not (inside.all() and loss < cutoff):
-                        continue  # not a model of this problem, or not below the cutoff
-                    slack = 1e-9 * (1.0 + np.abs(b))
-                    assert (b >= box.lo[index] - slack).all()
-                    assert (b <= box.hi[index] + slack).all()
+            index = np.array(support, dtype=np.intp)
+            coef = problem.fit(form.features[index])[0] / form.unit[index]
+            direction = rng.standard_normal(len(index))
+            curvature = direction @ form.A[np.ix_(index, index)] @ direction
+            room = np.sqrt((cutoff - value) / max(curvature, 1e-300)) * (1 - 1e-9)
+            for b in (coef, coef + room * direction, coef - room * direction):
+                inside = (b >= form.lo[index]) & (b <= form.hi[index])
+                loss = 1.0 - b @ (2.0 * form.c[index] - form.A[np.ix_(index, index)] @ b)
+                if b is not coef and not (inside.all() and loss < cutoff):
+                    continue  # not a model of this problem, or not below the cutoff
+                slack = 1e-9 * (1.0 + np.abs(b))
+                assert (b >= box.lo[index] - slack).all()
+                assert (b <= box.hi[index] + slack).all()
 
 
 def test_the_box_is_as_narrow_as_the_profile():
@@ -64,14 +65,13 @@ def test_the_box_is_as_narrow_as_the_profile():
     assert profile_box(form, 0.0, 5, cutoff) is None
 
 
-@pytest.mark.parametrize("first", range(0, 400, 50))
-def test_trees_in_narrowed_boxes_prove_the_optimum(first, narrowed_at_once):
-    for seed in range(first, first + 50):
-        instance = make(seed + 60_000)
-        result = instance.solve(advanced=Advanced(enumeration=False), node_limit=400)
-        check_result(instance, result, 1e-4)
-        weight = instance.options.get("sample_weight")
-        assert result.certificate.verify(instance.X, instance.y, weight, n_threads=1)
+@seeds(400, chunk=50)
+def test_trees_in_narrowed_boxes_prove_the_optimum(seed, narrowed_at_once):
+    instance = make(seed + 60_000)
+    result = instance.solve(advanced=Advanced(enumeration=False), node_limit=400)
+    check_result(instance, result, 1e-4)
+    weight = instance.options.get("sample_weight")
+    assert result.certificate.verify(instance.X, instance.y, weight, n_threads=1)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from helpers.instances import make, standard_form
+from helpers.seeds import seeds
 
 from bestk import Problem, datasets
 from bestk.base.constants import IN
@@ -166,19 +167,18 @@ def test_optimised_split_closes_much_of_the_root_gap():
     assert after < 0.8 * before
 
 
-@pytest.mark.parametrize("first", range(0, 120, 30))
-def test_optimised_split_of_tiny_nodes_is_proven(first):
-    for seed in range(first, first + 30):
-        instance = make(seed)
-        form = standard_form(instance)
-        if form is None or instance.k == 0:
-            continue
-        k = min(instance.k, form.p)
-        state = np.zeros(form.p, dtype=np.int8)
-        state[: seed % 2] = IN
-        split = optimise(form, uniform_split(form.A), state, k)
-        assert (split.t >= 0).all()
-        assert not split.is_positive or is_positive_semidefinite(form.A, split.t)
+@seeds(120, chunk=30)
+def test_optimised_split_of_tiny_nodes_is_proven(seed):
+    instance = make(seed)
+    form = standard_form(instance)
+    if form is None or instance.k == 0:
+        return
+    k = min(instance.k, form.p)
+    state = np.zeros(form.p, dtype=np.int8)
+    state[: seed % 2] = IN
+    split = optimise(form, uniform_split(form.A), state, k)
+    assert (split.t >= 0).all()
+    assert not split.is_positive or is_positive_semidefinite(form.A, split.t)
 
 
 def test_useless_split_cannot_be_optimised():

@@ -231,11 +231,16 @@ def tolerance(instance: Instance, optimum: float, yy: float) -> float:
 class NodeCase:
     """A node of the tree of a tiny instance, with the value (over y'y) of each of its supports."""
 
+    seed: int
     instance: Instance
     form: StandardForm
     k: int
     state: np.ndarray
     values: dict[tuple[int, ...], float]
+
+    @property
+    def name(self) -> str:
+        return f"seed {self.seed}, regime {self.instance.regime}"
 
     @property
     def r(self) -> int:
@@ -274,7 +279,7 @@ def make_node(seed: int, regime: str | None = None) -> NodeCase | None:
     inside = np.flatnonzero(state == IN)
     state[inside[k:]] = FREE
     return NodeCase(
-        instance=instance, form=form, k=k, state=state,
+        seed=seed, instance=instance, form=form, k=k, state=state,
         values=node_values(instance, form, state, k),
     )  # fmt: skip
 

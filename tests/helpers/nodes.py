@@ -48,6 +48,7 @@ def random_dual(rng, case, t):
 
 
 def cases(first, count):
+    """(random numbers, node) of the seeds that have one."""
     for seed in range(first, first + count):
         case = make_node(seed)
         if case is not None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.instances import Instance, make
 from helpers.regression import data
+from helpers.seeds import seeds
 
 from bestk import Problem
 
@@ -52,20 +53,20 @@ def test_fit_is_optimal_among_opposite_columns_with_signs(seed):
     assert problem.solve(3).objective <= smaller * (1 + 1e-9)
 
 
+@seeds(100, chunk=50)
 @pytest.mark.parametrize("bounds", [(0.0, np.inf), (-np.inf, 0.0), (-0.3, 0.3)])
-def test_fit_among_copies_is_optimal_with_sane_coefficients(bounds):
+def test_fit_among_copies_is_optimal_with_sane_coefficients(seed, bounds):
     """x, x, -x, -x: huge coefficients that cancel would leave nothing but rounding."""
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        x, z, w, y = rng.standard_normal((4, 12)) + 0.5 * rng.standard_normal(12)
-        instance = Instance(
-            regime="copies", X=np.column_stack([x, x, -x, -x, z, w]), y=y, k=4,
-            options={"bounds": bounds},
-        )  # fmt: skip
-        support = np.sort(rng.permutation(6)[:4])
-        coef, value = Problem.from_data(instance.X, y, bounds=bounds).fit(support)
-        assert value == pytest.approx(instance.loss(support), rel=1e-9)
-        assert np.abs(coef).max() < 1e3
+    rng = np.random.default_rng(seed)
+    x, z, w, y = rng.standard_normal((4, 12)) + 0.5 * rng.standard_normal(12)
+    instance = Instance(
+        regime="copies", X=np.column_stack([x, x, -x, -x, z, w]), y=y, k=4,
+        options={"bounds": bounds},
+    )  # fmt: skip
+    support = np.sort(rng.permutation(6)[:4])
+    coef, value = Problem.from_data(instance.X, y, bounds=bounds).fit(support)
+    assert value == pytest.approx(instance.loss(support), rel=1e-9)
+    assert np.abs(coef).max() < 1e3
 
 
 @pytest.mark.parametrize("reach", [6e3, 6.1e4, 2e5])

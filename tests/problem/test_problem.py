@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.instances import make
 from helpers.regression import batches, data
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Problem, Status
@@ -31,6 +32,7 @@ def test_data_gram_and_batches_give_the_same_model(seed, bounds, alpha):
     assert {problem.n_samples for problem in problems} == {40}
 
 
+@seeds(10, chunk=10)
 @pytest.mark.parametrize(
     "regime",
     [
@@ -44,14 +46,13 @@ def test_data_gram_and_batches_give_the_same_model(seed, bounds, alpha):
         "binary",
     ],
 )
-def test_gram_gives_the_objective_of_the_data(regime):
-    for seed in range(10):
-        instance = make(seed, regime)
-        X, y = instance.X.astype(float), instance.y.astype(float)
-        options = {name: instance.options[name] for name in ("alpha",) if name in instance.options}
-        of_data = Problem.from_data(X, y, **options).solve(instance.k)
-        of_gram = Problem.from_gram(X.T @ X, X.T @ y, y @ y, **options).solve(instance.k)
-        assert of_gram.objective == pytest.approx(of_data.objective, rel=1e-7, abs=1e-9 * (y @ y))
+def test_gram_gives_the_objective_of_the_data(seed, regime):
+    instance = make(seed, regime)
+    X, y = instance.X.astype(float), instance.y.astype(float)
+    options = {name: instance.options[name] for name in ("alpha",) if name in instance.options}
+    of_data = Problem.from_data(X, y, **options).solve(instance.k)
+    of_gram = Problem.from_gram(X.T @ X, X.T @ y, y @ y, **options).solve(instance.k)
+    assert of_gram.objective == pytest.approx(of_data.objective, rel=1e-7, abs=1e-9 * (y @ y))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.checks import assert_same
 from helpers.instances import REGIMES, Instance, make, make_medium
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Certificate, Problem, Status
@@ -67,11 +68,11 @@ def test_certificates_of_trees_that_branch_verify(seed):
     assert_verifies(instance, result)
 
 
+@seeds(20, chunk=20)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_certificates_of_every_regime_verify(regime):
-    for seed in range(20):
-        instance = make(seed, regime)
-        assert_verifies(instance, instance.solve())
+def test_certificates_of_every_regime_verify(seed, regime):
+    instance = make(seed, regime)
+    assert_verifies(instance, instance.solve())
 
 
 def test_interrupted_runs_have_certificates_that_verify():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.boxes import lengths
 from helpers.instances import REGIMES, Instance, make, tolerance
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Problem, Status
@@ -23,18 +24,18 @@ def centred(instance):
     return replace(instance, X=rest[:, :-1], y=rest[:, -1])
 
 
+@seeds(12, chunk=12)
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("factor", [1.5, 0.4])
-def test_no_model_in_the_box_is_better(regime, intercept, factor, force):
+def test_no_model_in_the_box_is_better(seed, regime, intercept, factor, force):
     # The first models of tiny problems are the best ones: only a smaller box is in their way.
     force.box_factor(factor)
-    for seed in range(12):
-        instance = make(1000 + seed, regime)
-        instance.options.pop("bounds", None)
-        result = instance.solve(bounds="auto", fit_intercept=intercept, gap_tol=0.0)
-        same = centred(instance) if intercept else instance
-        check_best_in_box(same, result)
+    instance = make(1000 + seed, regime)
+    instance.options.pop("bounds", None)
+    result = instance.solve(bounds="auto", fit_intercept=intercept, gap_tol=0.0)
+    same = centred(instance) if intercept else instance
+    check_best_in_box(same, result)
 
 
 def check_best_in_box(instance: Instance, result) -> None:
@@ -150,14 +151,14 @@ def test_where_there_is_nothing_to_choose_nothing_is_assumed(easy_data):
         assert not result.certificate.is_box_assumed
 
 
-def test_no_box_is_chosen_from_rounding():
+@seeds(20)
+def test_no_box_is_chosen_from_rounding(seed):
     """y is orthogonal to all columns, up to what its first model then explains."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        q = np.linalg.qr(rng.standard_normal((40, 7)))[0]
-        result = bestk.solve(q[:, :6] @ rng.standard_normal((6, 6)), q[:, 6], 3, bounds="auto")
-        assert result.box is None
-        assert result.is_proven
+    rng = np.random.default_rng(seed)
+    q = np.linalg.qr(rng.standard_normal((40, 7)))[0]
+    result = bestk.solve(q[:, :6] @ rng.standard_normal((6, 6)), q[:, 6], 3, bounds="auto")
+    assert result.box is None
+    assert result.is_proven
 
 
 def test_features_that_cannot_enter_keep_no_bounds(easy_data):

@@ -3,30 +3,30 @@
 import numpy as np
 import pytest
 from helpers.instances import make
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Path, Problem, Status, solve_path
 
 
-@pytest.mark.parametrize("first", range(0, 60, 20))
-def test_every_size_is_as_good_as_solved_alone(first):
-    for seed in range(first, first + 20):
-        instance = make(seed)
-        include = instance.options.get("include", ())
-        ks = range(len(include), min(instance.X.shape[1], 4) + 1)
-        if len(ks) == 0:
-            continue
-        path = solve_path(instance.X, instance.y, ks, n_threads=1, **instance.options)
-        yy = max(float(instance.y @ instance.y), 1e-300)
-        for k, result in path.items():
-            alone = bestk.solve(instance.X, instance.y, k, n_threads=1, **instance.options)
-            assert result.status is alone.status is Status.OPTIMAL
-            assert result.k == k
-            tolerance = 2e-4 * alone.objective + 1e-9 * yy
-            assert result.objective == pytest.approx(alone.objective, abs=tolerance)
-            assert result.lower_bound <= alone.objective + 1e-9 * yy
-        slack = 2e-4 * path.objectives[:-1] + 1e-9 * yy
-        assert (np.diff(path.objectives) <= slack).all()
+@seeds(60, chunk=20)
+def test_every_size_is_as_good_as_solved_alone(seed):
+    instance = make(seed)
+    include = instance.options.get("include", ())
+    ks = range(len(include), min(instance.X.shape[1], 4) + 1)
+    if len(ks) == 0:
+        return
+    path = solve_path(instance.X, instance.y, ks, n_threads=1, **instance.options)
+    yy = max(float(instance.y @ instance.y), 1e-300)
+    for k, result in path.items():
+        alone = bestk.solve(instance.X, instance.y, k, n_threads=1, **instance.options)
+        assert result.status is alone.status is Status.OPTIMAL
+        assert result.k == k
+        tolerance = 2e-4 * alone.objective + 1e-9 * yy
+        assert result.objective == pytest.approx(alone.objective, abs=tolerance)
+        assert result.lower_bound <= alone.objective + 1e-9 * yy
+    slack = 2e-4 * path.objectives[:-1] + 1e-9 * yy
+    assert (np.diff(path.objectives) <= slack).all()
 
 
 @pytest.fixture(scope="module")

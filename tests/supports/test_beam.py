@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from helpers.instances import bounded_fit, make, standard_form, tolerance
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Problem
@@ -39,14 +40,14 @@ NOTHING = np.zeros(0, dtype=np.intp)
 BOXES = [None, (-0.2, 0.2), (0.0, np.inf)]
 
 
+@seeds(5)
 @pytest.mark.parametrize("bounds", BOXES)
 @pytest.mark.parametrize("k", [1, 2, 4, 8])
-def test_wide_beam_is_brute_force(bounds, k):
-    for seed in range(5):
-        form = random_form(seed, bounds=bounds)
-        supports = beam_supports(form, NOTHING, k, width=500)
-        assert supports.shape[1] == k
-        assert loss(form, supports[0]) == pytest.approx(best_loss(form, k), abs=1e-8)
+def test_wide_beam_is_brute_force(seed, bounds, k):
+    form = random_form(seed, bounds=bounds)
+    supports = beam_supports(form, NOTHING, k, width=500)
+    assert supports.shape[1] == k
+    assert loss(form, supports[0]) == pytest.approx(best_loss(form, k), abs=1e-8)
 
 
 @pytest.mark.parametrize("bounds", BOXES)
@@ -61,31 +62,31 @@ def test_beam_returns_distinct_supports_best_first(bounds, width):
     assert losses == pytest.approx(sorted(losses), abs=1e-9)
 
 
-def test_each_step_takes_the_best_refitted_child():
+@seeds(10)
+def test_each_step_takes_the_best_refitted_child(seed):
     """Width 1: the ranking by exact gains equals a refit of every child."""
-    for seed in range(10):
-        form = random_form(seed)
-        support = []
-        for k in range(1, 6):
-            children = [j for j in range(form.p) if j not in support]
-            support.append(min(children, key=lambda j: loss(form, [*support, j])))
-            found = beam_supports(form, NOTHING, k, width=1)[0]
-            assert sorted(found.tolist()) == sorted(support)
+    form = random_form(seed)
+    support = []
+    for k in range(1, 6):
+        children = [j for j in range(form.p) if j not in support]
+        support.append(min(children, key=lambda j: loss(form, [*support, j])))
+        found = beam_supports(form, NOTHING, k, width=1)[0]
+        assert sorted(found.tolist()) == sorted(support)
 
 
+@seeds(5)
 @pytest.mark.parametrize("bounds", BOXES)
-def test_beam_keeps_included_and_avoids_forbidden_features(bounds):
-    for seed in range(5):
-        form = random_form(seed, bounds=bounds)
-        allowed = np.ones(8, dtype=bool)
-        allowed[[0, 5]] = False
-        include = np.array([2, 6])
-        supports = beam_supports(form, include, 4, width=200, allowed=allowed)
-        for S in supports.tolist():
-            assert {2, 6} <= set(S)
-            assert not {0, 5} & set(S)
-        best = best_loss(form, 4, include, allowed)
-        assert loss(form, supports[0]) == pytest.approx(best, abs=1e-8)
+def test_beam_keeps_included_and_avoids_forbidden_features(seed, bounds):
+    form = random_form(seed, bounds=bounds)
+    allowed = np.ones(8, dtype=bool)
+    allowed[[0, 5]] = False
+    include = np.array([2, 6])
+    supports = beam_supports(form, include, 4, width=200, allowed=allowed)
+    for S in supports.tolist():
+        assert {2, 6} <= set(S)
+        assert not {0, 5} & set(S)
+    best = best_loss(form, 4, include, allowed)
+    assert loss(form, supports[0]) == pytest.approx(best, abs=1e-8)
 
 
 def test_beam_takes_everything_when_k_is_large():
@@ -123,20 +124,19 @@ def test_fit_supports_agrees_with_direct_fits():
         np.testing.assert_allclose(values, [loss(form, S) for S in supports], atol=1e-9)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_beam_search_returns_an_admissible_model(first):
-    for seed in range(first, first + 50):
-        instance = make(seed)
-        result = bestk.beam_search(instance.X, instance.y, instance.k, **instance.options, width=5)
-        form = standard_form(instance)
-        optimum = instance.brute_force()
-        yy = form.problem.yy if form is not None else 0.0
-        assert result.objective >= optimum - tolerance(instance, optimum, yy)
-        assert result.lower_bound <= optimum + tolerance(instance, optimum, yy)
-        assert len(result.support) <= instance.k
-        lower, upper = instance.options.get("bounds", (-np.inf, np.inf))
-        assert (lower <= result.coef).all()
-        assert (result.coef <= upper).all()
+@seeds(200, chunk=50)
+def test_beam_search_returns_an_admissible_model(seed):
+    instance = make(seed)
+    result = bestk.beam_search(instance.X, instance.y, instance.k, **instance.options, width=5)
+    form = standard_form(instance)
+    optimum = instance.brute_force()
+    yy = form.problem.yy if form is not None else 0.0
+    assert result.objective >= optimum - tolerance(instance, optimum, yy)
+    assert result.lower_bound <= optimum + tolerance(instance, optimum, yy)
+    assert len(result.support) <= instance.k
+    lower, upper = instance.options.get("bounds", (-np.inf, np.inf))
+    assert (lower <= result.coef).all()
+    assert (result.coef <= upper).all()
 
 
 def test_beam_search_finds_a_clear_signal():

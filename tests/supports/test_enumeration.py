@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.forcing import forced
 from helpers.instances import Instance, make_node, node_values, standard_form, tolerance
+from helpers.seeds import seeds
 
 from bestk import Problem
 from bestk.base.constants import FREE, IN
@@ -29,21 +30,20 @@ def best_of(instance, form, supports):
     return min(losses, default=np.inf) / form.problem.yy
 
 
-@pytest.mark.parametrize("first", range(0, 600, 100))
-def test_best_support_of_a_tiny_node_is_listed(first):
-    for seed in range(first, first + 100):
-        case = make_node(seed)
-        if case is None:
-            continue
-        rng = np.random.default_rng([seed, 4])
-        spread = np.ptp(list(case.values.values()))
-        value = case.optimum + rng.choice([0.0, 1e-3, 0.5, 2.0]) * spread + 2 * case.slack + 1e-12
-        supports = listed(case.form, case.state, case.k, value)
-        if supports is None:
-            # Left to branching, only where features within boxes depend on each other.
-            assert case.form.is_boxed
-            continue
-        assert best_of(case.instance, case.form, supports) <= case.optimum + case.slack
+@seeds(600, chunk=100)
+def test_best_support_of_a_tiny_node_is_listed(seed):
+    case = make_node(seed)
+    if case is None:
+        return
+    rng = np.random.default_rng([seed, 4])
+    spread = np.ptp(list(case.values.values()))
+    value = case.optimum + rng.choice([0.0, 1e-3, 0.5, 2.0]) * spread + 2 * case.slack + 1e-12
+    supports = listed(case.form, case.state, case.k, value)
+    if supports is None:
+        # Left to branching, only where features within boxes depend on each other.
+        assert case.form.is_boxed
+        return
+    assert best_of(case.instance, case.form, supports) <= case.optimum + case.slack
 
 
 def collinear_instance(seed):

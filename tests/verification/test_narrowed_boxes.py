@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from helpers.instances import REGIMES, make, make_node
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced
@@ -60,30 +61,30 @@ def test_the_value_outside_is_the_profile_of_the_ridge_solution(conditioning):
             assert value >= wanted - 1e-9
 
 
+@seeds(25, chunk=25)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_no_model_outside_is_below(regime):
+def test_no_model_outside_is_below(seed, regime):
     """All supports of tiny instances, at points on and beyond the edges of random boxes."""
-    for seed in range(25):
-        case = make_node(seed + 70_000, regime)
-        if case is None:
+    case = make_node(seed + 70_000, regime)
+    if case is None:
+        return
+    form, rng = case.form, np.random.default_rng(seed)
+    outer, inner = Box(form.lo, form.hi), random_box(rng, form.p)
+    inner = Box(np.maximum(inner.lo, outer.lo), np.minimum(inner.hi, outer.hi))
+    try:
+        value = value_outside(form.A, form.c, form.eps, case.k, inner, outer)
+    except ValueError:
+        return
+    for support in case.values:
+        index = np.array(support, dtype=np.intp)
+        if len(index) == 0:
             continue
-        form, rng = case.form, np.random.default_rng(seed)
-        outer, inner = Box(form.lo, form.hi), random_box(rng, form.p)
-        inner = Box(np.maximum(inner.lo, outer.lo), np.minimum(inner.hi, outer.hi))
-        try:
-            value = value_outside(form.A, form.c, form.eps, case.k, inner, outer)
-        except ValueError:
-            continue
-        for support in case.values:
-            index = np.array(support, dtype=np.intp)
-            if len(index) == 0:
-                continue
-            A, c = form.A[np.ix_(index, index)], form.c[index]
-            for _ in range(4):
-                b = rng.standard_normal(len(index)) * rng.exponential(1.0)
-                b = np.clip(b, form.lo[index], form.hi[index])
-                if (b < inner.lo[index]).any() or (b > inner.hi[index]).any():
-                    assert 1.0 - 2.0 * c @ b + b @ A @ b >= value - 1e-12 * (1 + b @ b)
+        A, c = form.A[np.ix_(index, index)], form.c[index]
+        for _ in range(4):
+            b = rng.standard_normal(len(index)) * rng.exponential(1.0)
+            b = np.clip(b, form.lo[index], form.hi[index])
+            if (b < inner.lo[index]).any() or (b > inner.hi[index]).any():
+                assert 1.0 - 2.0 * c @ b + b @ A @ b >= value - 1e-12 * (1 + b @ b)
 
 
 @pytest.fixture
@@ -128,19 +129,18 @@ def test_without_the_profile_a_narrow_box_would_be_believed(boxed, monkeypatch):
     assert with_boxes(certificate, lambda side: 0.5 * side).verify(X, y)
 
 
-@pytest.mark.parametrize("first", range(0, 200, 50))
-def test_exact_and_floating_point_agree_about_boxes(first, narrowed_at_once):
-    for seed in range(first, first + 50):
-        instance = make(seed + 80_000)
-        result = instance.solve(advanced=Advanced(enumeration=False), node_limit=100)
-        certificate, weight = result.certificate, instance.options.get("sample_weight")
-        if not any(len(split.lower) for split in certificate.splits) or instance.X.size > 150:
-            continue
-        rough = certificate.verify(instance.X, instance.y, weight, n_threads=1)
-        assert rough
-        exact = certificate.verify(instance.X, instance.y, weight, exact=True)
-        if exact:
-            assert rough.lower_bound <= exact.lower_bound * (1 + 1e-9) + 1e-12 * result.yy
+@seeds(200, chunk=50)
+def test_exact_and_floating_point_agree_about_boxes(seed, narrowed_at_once):
+    instance = make(seed + 80_000)
+    result = instance.solve(advanced=Advanced(enumeration=False), node_limit=100)
+    certificate, weight = result.certificate, instance.options.get("sample_weight")
+    if not any(len(split.lower) for split in certificate.splits) or instance.X.size > 150:
+        return
+    rough = certificate.verify(instance.X, instance.y, weight, n_threads=1)
+    assert rough
+    exact = certificate.verify(instance.X, instance.y, weight, exact=True)
+    if exact:
+        assert rough.lower_bound <= exact.lower_bound * (1 + 1e-9) + 1e-12 * result.yy
 
 
 def test_boxes_are_checked_before_use(boxed):

@@ -18,33 +18,34 @@ from helpers.prover import (
     is_tiny,
     make_problem,
 )
+from helpers.seeds import seeds
 
 from bestk.results.certificate import Certificate
 from bestk.verification.verify import verify, verify_gram
 
 
+@seeds(12)
 @pytest.mark.parametrize("regime", REGIMES)
-def test_random_proofs_hold_and_no_more_than_the_optimum_is_accepted(regime):
-    for seed in range(12):
-        instance = make_problem(seed, regime)
-        certificate = certify(instance, seed)
-        found = checked(instance, certificate)
-        assert found, (seed, str(found))
-        assert found.lower_bound <= certificate.objective * (1 + 1e-12)
-        if not is_tiny(instance, certificate.objective):
-            more = certificate.objective * (1 + 1e-6)
-            greedy = replace(certificate, lower_bound=more, objective=more)
-            refused = checked(instance, greedy)
-            assert not refused, seed
-            assert any("proven only to" in reason for reason in refused.failures)
+def test_random_proofs_hold_and_no_more_than_the_optimum_is_accepted(seed, regime):
+    instance = make_problem(seed, regime)
+    certificate = certify(instance, seed)
+    found = checked(instance, certificate)
+    assert found, str(found)
+    assert found.lower_bound <= certificate.objective * (1 + 1e-12)
+    if not is_tiny(instance, certificate.objective):
+        more = certificate.objective * (1 + 1e-6)
+        greedy = replace(certificate, lower_bound=more, objective=more)
+        refused = checked(instance, greedy)
+        assert not refused
+        assert any("proven only to" in reason for reason in refused.failures)
 
 
-def test_a_bound_below_the_optimum_is_accepted_too():
-    for seed in range(40):
-        instance = make_problem(seed)
-        certificate = certify(instance, seed)
-        modest = replace(certificate, lower_bound=0.7 * certificate.lower_bound)
-        assert checked(instance, modest), seed
+@seeds(40)
+def test_a_bound_below_the_optimum_is_accepted_too(seed):
+    instance = make_problem(seed)
+    certificate = certify(instance, seed)
+    modest = replace(certificate, lower_bound=0.7 * certificate.lower_bound)
+    assert checked(instance, modest)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -65,30 +66,30 @@ def test_exact_and_floating_point_verification_agree(seed):
         assert not checked(instance, greedy, exact=True)
 
 
-def test_certificates_of_the_search_hold():
-    for seed in range(60):
-        instance = make_problem(seed)
-        certificate = instance.solve().certificate
-        found = checked(instance, certificate)
-        assert found, (seed, instance.regime, str(found))
-        more = certificate.objective * (1 + 1e-6)
-        greedy = replace(certificate, lower_bound=more, objective=more)
-        if not is_tiny(instance, certificate.objective):
-            assert not checked(instance, greedy), seed
+@seeds(60)
+def test_certificates_of_the_search_hold(seed):
+    instance = make_problem(seed)
+    certificate = instance.solve().certificate
+    found = checked(instance, certificate)
+    assert found, str(found)
+    more = certificate.objective * (1 + 1e-6)
+    greedy = replace(certificate, lower_bound=more, objective=more)
+    if not is_tiny(instance, certificate.objective):
+        assert not checked(instance, greedy)
 
 
-def test_trees_of_the_search_hold_and_need_all_their_leaves():
-    for seed in range(12):
-        instance = make_medium(seed)
-        certificate = instance.solve().certificate
-        assert checked(instance, certificate), seed
-        tree = certificate.tree
-        leaves = np.flatnonzero(tree.is_leaf & ~tree.enumerated & (tree.split >= 0))
-        for leaf in leaves[leaves > 0][:3]:
-            weaker = replace(tree, split=np.where(np.arange(len(tree)) == leaf, -1, tree.split))
-            found = checked(instance, replace(certificate, tree=weaker))
-            if tree.fixed_in(leaf).size == tree.fixed_out(leaf).size == 0:
-                assert not found, (seed, leaf)
+@seeds(12)
+def test_trees_of_the_search_hold_and_need_all_their_leaves(seed):
+    instance = make_medium(seed)
+    certificate = instance.solve().certificate
+    assert checked(instance, certificate)
+    tree = certificate.tree
+    leaves = np.flatnonzero(tree.is_leaf & ~tree.enumerated & (tree.split >= 0))
+    for leaf in leaves[leaves > 0][:3]:
+        weaker = replace(tree, split=np.where(np.arange(len(tree)) == leaf, -1, tree.split))
+        found = checked(instance, replace(certificate, tree=weaker))
+        if tree.fixed_in(leaf).size == tree.fixed_out(leaf).size == 0:
+            assert not found, leaf
 
 
 def test_threads_change_nothing():

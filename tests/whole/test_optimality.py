@@ -4,34 +4,31 @@ import numpy as np
 import pytest
 from helpers.checks import BOUNDS, SEARCHES, SWITCHES, check_result, configuration
 from helpers.instances import REGIMES, Instance, batched_optimum, make, make_medium
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Problem, Status
 
-SEEDS = 3000
-CHUNK = 50
+
+@seeds(3000, chunk=50)
+def test_bound_optimum_incumbent_are_in_order(seed):
+    instance, config = make(seed), configuration(seed)
+    result = instance.solve(**config)
+    try:
+        check_result(instance, result, config["gap_tol"])
+    except AssertionError as error:
+        error.add_note(f"{instance.regime}, {config}\n{result}")
+        raise
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
-def test_bound_optimum_incumbent_are_in_order(first):
-    for seed in range(first, first + CHUNK):
-        instance, config = make(seed), configuration(seed)
-        result = instance.solve(**config)
-        try:
-            check_result(instance, result, config["gap_tol"])
-        except AssertionError as error:
-            error.add_note(f"seed {seed}, regime {instance.regime}, {config}\n{result}")
-            raise
-
-
+@seeds(6, chunk=6)
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("bound", BOUNDS)
-def test_every_bound_method_proves_every_regime(regime, bound):
-    for seed in range(6):
-        instance = make(seed + 10_000, regime)
-        result = instance.solve(bound=bound, advanced=Advanced(enumeration=False))
-        assert result.status is Status.OPTIMAL
-        check_result(instance, result, 1e-4)
+def test_every_bound_method_proves_every_regime(seed, regime, bound):
+    instance = make(seed + 10_000, regime)
+    result = instance.solve(bound=bound, advanced=Advanced(enumeration=False))
+    assert result.status is Status.OPTIMAL
+    check_result(instance, result, 1e-4)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -43,15 +40,15 @@ def test_trees_of_many_nodes_find_the_optimum(seed, switches):
     check_result(instance, result, 1e-4, batched_optimum(instance))
 
 
+@seeds(4, start=100)
 @pytest.mark.parametrize("gap_tol", [0.0, 1e-4, 0.1])
 @pytest.mark.parametrize("search", SEARCHES)
-def test_gap_tol_is_kept_by_every_search_order(search, gap_tol):
-    for seed in range(100, 104):
-        instance = make_medium(seed)
-        switches = Advanced(enumeration=False)
-        result = instance.solve(search=search, gap_tol=gap_tol, advanced=switches)
-        assert result.status is Status.OPTIMAL
-        check_result(instance, result, gap_tol, batched_optimum(instance))
+def test_gap_tol_is_kept_by_every_search_order(seed, search, gap_tol):
+    instance = make_medium(seed)
+    switches = Advanced(enumeration=False)
+    result = instance.solve(search=search, gap_tol=gap_tol, advanced=switches)
+    assert result.status is Status.OPTIMAL
+    check_result(instance, result, gap_tol, batched_optimum(instance))
 
 
 def fingerprint(result):
@@ -71,13 +68,13 @@ def test_result_does_not_depend_on_threads_or_repetition(bound, enumeration):
         assert len({repr(fingerprint(run)) for run in runs}) == 1
 
 
+@seeds(40, chunk=40)
 @pytest.mark.parametrize("regime", ["plain", "orthogonal_y", "zero_y", "zero_column", "wide"])
-def test_included_features_are_in_the_support(regime):
-    for seed in range(40):
-        instance = make(seed, regime)
-        include = instance.options.get("include", [])
-        result = instance.solve()
-        assert set(include) <= set(result.support.tolist())
+def test_included_features_are_in_the_support(seed, regime):
+    instance = make(seed, regime)
+    include = instance.options.get("include", [])
+    result = instance.solve()
+    assert set(include) <= set(result.support.tolist())
 
 
 @pytest.mark.parametrize("advanced", [Advanced(), Advanced(beam_width=1)])
@@ -107,22 +104,21 @@ def centred(instance):
     return plain, X, y, weight
 
 
-@pytest.mark.parametrize("first", range(0, 400, 50))
-def test_intercepts_hold_in_every_regime_from_data_and_batches(first):
-    for seed in range(first, first + 50):
-        instance = make(seed)
-        plain, X, y, weight = centred(instance)
-        best, yy = plain.brute_force(), float(weight @ plain.y**2)
-        results = [instance.solve(fit_intercept=True)]
-        # A Gram matrix cannot tell features apart whose angle is below the root of rounding.
-        if instance.regime != "near_collinear":
-            half = (len(y) + 1) // 2
-            blocks = [(X[:half], y[:half], weight[:half]), (X[half:], y[half:], weight[half:])]
-            options = {n: v for n, v in instance.options.items() if n in ("alpha", "bounds")}
-            limits = {n: v for n, v in instance.options.items() if n in ("include", "exclude")}
-            problem = Problem.from_batches(blocks, fit_intercept=True, **options)
-            results.append(problem.solve(instance.k, n_threads=1, **limits))
-        for result in results:
-            slack = 1e-7 * yy
-            assert result.lower_bound <= best + slack
-            assert best - slack <= result.objective <= best * (1 + 2e-4) + slack
+@seeds(400, chunk=50)
+def test_intercepts_hold_in_every_regime_from_data_and_batches(seed):
+    instance = make(seed)
+    plain, X, y, weight = centred(instance)
+    best, yy = plain.brute_force(), float(weight @ plain.y**2)
+    results = [instance.solve(fit_intercept=True)]
+    # A Gram matrix cannot tell features apart whose angle is below the root of rounding.
+    if instance.regime != "near_collinear":
+        half = (len(y) + 1) // 2
+        blocks = [(X[:half], y[:half], weight[:half]), (X[half:], y[half:], weight[half:])]
+        options = {n: v for n, v in instance.options.items() if n in ("alpha", "bounds")}
+        limits = {n: v for n, v in instance.options.items() if n in ("include", "exclude")}
+        problem = Problem.from_batches(blocks, fit_intercept=True, **options)
+        results.append(problem.solve(instance.k, n_threads=1, **limits))
+    for result in results:
+        slack = 1e-7 * yy
+        assert result.lower_bound <= best + slack
+        assert best - slack <= result.objective <= best * (1 + 2e-4) + slack

@@ -7,6 +7,7 @@ import pytest
 from helpers.checks import check_result, configuration
 from helpers.forcing import forced
 from helpers.instances import make
+from helpers.seeds import seeds
 
 import bestk
 from bestk import Problem, SparseRidgeCV, Status
@@ -18,21 +19,20 @@ from bestk.verification.verify import verify_batches
 ONE = Workers(1)
 
 
-@pytest.mark.parametrize("first", range(0, 1500, 50))
-def test_tiny_problems_by_rows_are_proven_as_promised(first, tiny_cores):
-    for seed in range(first, first + 50):
-        instance, config = make(seed + 20_000), configuration(seed)
-        # Without a penalty or a box nothing is charged, and trees are as large as they can be.
-        config["node_limit"] = min(config["node_limit"] or 60, 60)
-        result = instance.solve(**config)
-        try:
-            check_result(instance, result, config["gap_tol"])
-            if result.certificate is not None:
-                data = instance.X, instance.y, instance.options.get("sample_weight")
-                assert result.certificate.verify(*data, n_threads=1)
-        except AssertionError as error:
-            error.add_note(f"seed {seed}, regime {instance.regime}, {config}\n{result}")
-            raise
+@seeds(1500, chunk=50)
+def test_tiny_problems_by_rows_are_proven_as_promised(seed, tiny_cores):
+    instance, config = make(seed + 20_000), configuration(seed)
+    # Without a penalty or a box nothing is charged, and trees are as large as they can be.
+    config["node_limit"] = min(config["node_limit"] or 60, 60)
+    result = instance.solve(**config)
+    try:
+        check_result(instance, result, config["gap_tol"])
+        if result.certificate is not None:
+            data = instance.X, instance.y, instance.options.get("sample_weight")
+            assert result.certificate.verify(*data, n_threads=1)
+    except AssertionError as error:
+        error.add_note(f"{instance.regime}, {config}\n{result}")
+        raise
 
 
 def test_a_wide_problem_is_solved_without_a_square_matrix():
