@@ -1,6 +1,7 @@
 """A small proof with all kinds of nodes, and changes to parts of it."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -20,6 +21,7 @@ def node_like(certificate: Certificate, **wanted) -> int:
     return -1
 
 
+@cache
 def proof() -> tuple[Instance, Certificate]:
     """A proof with all kinds of nodes, nothing in it to spare."""
     rng = np.random.default_rng(5)
@@ -28,8 +30,15 @@ def proof() -> tuple[Instance, Certificate]:
     instance = Instance(regime="plain", X=X, y=y, k=3, options={"alpha": 0.1})
     for seed in range(100):
         certificate = certify(instance, seed, blocks=False, leaf_size=4)
-        closed = node_like(certificate, leaf=True, split=True, enumerated=False)
-        if closed > 0 and node_like(certificate, enumerated=True) > 0:
+        tree = certificate.tree
+        fixes = np.diff(tree.in_ends + tree.out_ends, prepend=0) > 0
+        kinds = (
+            tree.is_leaf & ~tree.enumerated & (tree.split >= 0),  # closed by its bound
+            tree.enumerated,
+            ~tree.is_leaf & fixes,
+            (tree.feature < 0) & (tree.parent >= 0),  # a second proof of the same cell
+        )
+        if len(tree) >= 16 and all(kind[1:].any() for kind in kinds):
             return instance, certificate
     raise AssertionError("no such proof")
 

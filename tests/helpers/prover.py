@@ -331,3 +331,9 @@ def values_of_supports(X, y, k: int) -> dict[tuple[int, ...], float]:
                 rest -= q * (q @ rest)
         values[S] = float(rest @ rest)
     return values
+
+
+def assert_refused(found) -> None:
+    """Claims above the optimum are refused because that much is not proven."""
+    assert not found
+    assert any("proven only to" in reason for reason in found.failures), found.failures

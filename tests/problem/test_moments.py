@@ -1,5 +1,7 @@
 """Sums of rows about an origin: adding, subtracting and centring them keeps what they stand for."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -17,11 +19,16 @@ def data(seed, n=50, p=5, offset=0.0):
 
 
 def centred_exactly(X, y, weight):
-    """Weighted centred products with long-double sums."""
-    X, y, weight = (np.asarray(a, dtype=np.longdouble) for a in (X, y, weight))
-    X = X - (weight @ X) / weight.sum()
-    y = y - (weight @ y) / weight.sum()
-    return (X.T * weight) @ X, (X.T * weight) @ y, (weight * y) @ y
+    """Weighted centred products in rational numbers, rounded in the end."""
+    weight = [Fraction(float(w)) for w in weight]
+    centred = []
+    for column in [*X.T, y]:
+        column = [Fraction(float(value)) for value in column]
+        mean = sum(w * v for w, v in zip(weight, column, strict=True)) / sum(weight)
+        centred.append([v - mean for v in column])
+    G = np.array([[float(sum(w * u * v for w, u, v in zip(weight, a, b, strict=True)))
+                   for b in centred] for a in centred])  # fmt: skip
+    return G[:-1, :-1], G[:-1, -1], G[-1, -1]
 
 
 def assert_within_error(moments, gram, moment, yy):
@@ -34,20 +41,43 @@ def assert_within_error(moments, gram, moment, yy):
     assert abs(moments.yy - yy) <= slack * y_root**2 + 1e-300
 
 
-@pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e3, 1e6, 1e9, 1e12])
 @pytest.mark.parametrize("seed", range(8))
 def test_centring_is_right_up_to_the_stated_error(seed, offset):
+    """However far away the rows are: their mean is subtracted before they are squared."""
     X, y, weight = data(seed, offset=offset)
     moments = moments_of(X, y, weight, True)
-    # The origin itself is rounded: compare about the centred data as they are stored.
-    gram, moment, yy = centred_exactly(X, y, weight)
-    loose = Moments.empty(5)
-    assert loose.error == 0.0
-    tolerance = 1e-12 + (1e-15 * offset) ** 2
-    np.testing.assert_allclose(moments.gram, gram.astype(float), rtol=1e-9, atol=tolerance * 1e6)
+    assert 0.0 < moments.error < 1e-13
+    assert_within_error(moments, *centred_exactly(X, y, weight))
     np.testing.assert_allclose(moments.shift, np.average(X, axis=0, weights=weight), rtol=1e-12)
-    if offset <= 1.0:
-        assert_within_error(moments, gram, moment, yy)
+
+
+# Squares of the mean beside those of the variation are digits that are lost.
+@pytest.mark.parametrize(("offset", "error"), [(1.0, 1e-8), (1e3, 1e-2), (1e6, np.inf)])
+@pytest.mark.parametrize("seed", range(8))
+def test_an_origin_far_from_the_mean_costs_digits_and_says_so(seed, offset, error):
+    X, y, weight = data(seed, offset=offset)
+    origin = Moments.empty(5, means=(np.zeros(5), 0.0))
+    assert origin.error == 0.0
+    moments = origin.of_rows(X, y, weight).centred()
+    assert moments.error <= error
+    if np.isfinite(moments.error):
+        assert_within_error(moments, *centred_exactly(X, y, weight))
+    spread = X.std(axis=0).min()
+    assert moments.error >= np.finfo(float).eps * (offset / spread) ** 2
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+@pytest.mark.parametrize("seed", range(8))
+def test_batches_far_away_are_summed_up_to_the_stated_error(seed, offset):
+    """The origin is the mean of the first batch, which is not quite that of all."""
+    X, y, weight = data(seed, offset=offset)
+    rows = [slice(0, 7), slice(7, 30), slice(30, None)]
+    blocks = blocks_of([(X[part], y[part], weight[part]) for part in rows])
+    (whole,), _ = moments_of_blocks(blocks, True)
+    whole = whole.centred()
+    assert whole.error < 1e-11
+    assert_within_error(whole, *centred_exactly(X, y, weight))
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -1,14 +1,17 @@
 """Stopped runs: the right status, the best model so far, and a bound that still holds."""
 
 import tracemalloc
+from io import StringIO
 
 import numpy as np
 import pytest
 from helpers.instances import batched_optimum, make_medium
+from rich.console import Console
 
 import bestk
 from bestk import Advanced, Result, Snapshot, Status
 from bestk.search.tree import Tree
+from bestk.show.progress import LiveDisplay
 from bestk.supports import enumeration as closure
 from bestk.supports.incumbent import Incumbent
 
@@ -195,10 +198,23 @@ def test_progress_object_is_closed_and_updated(hard):
     assert progress.closed
 
 
-def test_live_line_shows_and_clears(hard, capsys):
+def test_live_line_shows_and_clears(hard):
+    file = StringIO()
+    console = Console(
+        file=file, width=80, force_terminal=True, force_jupyter=False, _environ={"TERM": "xterm"}
+    )
+    result = run(hard[0], progress=LiveDisplay(console, delay=0.0))
+    assert result.status is Status.OPTIMAL
+    assert "best found" in file.getvalue()
+    assert f"{result.objective:.7g}" in file.getvalue()
+    assert file.getvalue().endswith("\x1b[2K")  # its lines are erased
+
+
+def test_progress_is_silent_where_nobody_watches(hard, capsys):
     result = run(hard[0], progress=True)
     assert result.status is Status.OPTIMAL
-    assert "Traceback" not in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert captured.out == captured.err == ""
 
 
 def test_nothing_is_printed_unless_asked(hard, capsys):

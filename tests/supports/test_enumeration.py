@@ -96,8 +96,10 @@ def test_copies_within_boxes_are_listed_together(copies, size, inside):
     state[:inside] = IN
     optimum = min(node_values(instance, form, state, copies).values())
     supports = listed(form, state, copies, optimum + 0.05)
-    # None is right too: the node has to be branched.
-    assert supports is None or best_of(instance, form, supports) <= optimum + 1e-9
+    if copies > 2:  # too many that depend on each other: the node has to be branched
+        assert supports is None
+    else:
+        assert best_of(instance, form, supports) <= optimum + 1e-9
 
 
 def plain_instance(seed, p=12, k=4):

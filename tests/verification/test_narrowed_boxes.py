@@ -89,8 +89,12 @@ def test_no_model_outside_is_below(seed, regime):
 
 @pytest.fixture
 def boxed(narrowed_at_once):
+    return boxed_proof(3)
+
+
+def boxed_proof(seed: int) -> tuple[Certificate, np.ndarray, np.ndarray]:
     """An instance whose certificate has a split with a box."""
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(seed)
     X = rng.standard_normal((14, 10))
     y = X[:, :3].sum(axis=1) + rng.standard_normal(14)
     result = bestk.solve(X, y, k=3, alpha=0.01, advanced=Advanced(enumeration=False))
@@ -119,7 +123,9 @@ def test_a_box_that_leaves_out_good_models_is_worth_no_more_than_they_are(boxed,
     assert not check
     assert "proven only to" in check.failures[-1]
     wider = with_boxes(certificate, lambda side: np.where(side > 0, np.inf, -np.inf))
-    assert not wider.verify(X, y, exact=exact)  # the bounds were for the box
+    check = wider.verify(X, y, exact=exact)
+    assert not check  # the bounds were for the box
+    assert "proven only to" in check.failures[-1]
 
 
 def test_without_the_profile_a_narrow_box_would_be_believed(boxed, monkeypatch):
@@ -139,8 +145,18 @@ def test_exact_and_floating_point_agree_about_boxes(seed, narrowed_at_once):
     rough = certificate.verify(instance.X, instance.y, weight, n_threads=1)
     assert rough
     exact = certificate.verify(instance.X, instance.y, weight, exact=True)
-    if exact:
-        assert rough.lower_bound <= exact.lower_bound * (1 + 1e-9) + 1e-12 * result.yy
+    assert exact, str(exact)
+    slack = 1e-12 * result.yy
+    assert rough.lower_bound <= exact.lower_bound * (1 + 1e-9) + slack
+    assert rough.lower_bound >= exact.lower_bound * (1 - 1e-8) - slack
+
+
+@seeds(6)
+def test_exact_and_floating_point_agree_about_larger_boxes(seed, narrowed_at_once):
+    certificate, X, y = boxed_proof(seed)
+    rough, exact = certificate.verify(X, y), certificate.verify(X, y, exact=True)
+    assert exact, str(exact)
+    assert rough.lower_bound == pytest.approx(exact.lower_bound, rel=1e-8)
 
 
 def test_boxes_are_checked_before_use(boxed):

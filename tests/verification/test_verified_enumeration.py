@@ -113,8 +113,11 @@ def excess_of_pairs(H, d, needed, t) -> np.ndarray:
     return np.where((rest > 0.0)[:, None], excess, np.inf)
 
 
-@pytest.mark.parametrize("closeness", [0.5, 3.0, 30.0, 1000.0])
-def test_single_precision_rules_out_what_double_does(closeness):
+# Features may be so alike that single precision sees nothing.
+@pytest.mark.parametrize(
+    ("closeness", "share"), [(0.5, 0.8), (3.0, 0.8), (30.0, 0.1), (1000.0, 0.0)]
+)
+def test_single_precision_rules_out_what_double_does(closeness, share):
     """No pair that gains too much is passed over, whatever the margin; clear ones are."""
     rng = np.random.default_rng(int(closeness))
     clear = passed = 0
@@ -144,7 +147,8 @@ def test_single_precision_rules_out_what_double_does(closeness):
                 assert (excess[ruled_out] <= 1e-12).all()
                 clear += (excess < -0.01).all(axis=1).sum()
                 passed += ruled_out.sum()
-    assert passed >= 0.8 * clear or closeness > 10.0  # so alike that single precision sees nothing
+    assert clear > 100
+    assert passed >= share * clear
 
 
 def test_too_many_supports_are_refused():

@@ -43,23 +43,50 @@ def test_no_square_matrix_is_formed(wide_proof, force):
     assert peak < 3 * X.nbytes < 0.01 * 8 * X.shape[1] ** 2
 
 
-def test_tampered_proofs_of_wide_data_are_refused(wide_proof):
-    X, y, certificate = wide_proof
-    tree, split = certificate.tree, certificate.splits[0]
+OBJECTIVE, ONLY = "the objective of the model is", "the lower bound is proven only to"
+
+
+def raised(certificate):
     more = certificate.objective * (1 + 1e-6)
-    raised = replace(certificate, lower_bound=more, objective=more)
-    assert not raised.verify(X, y)
-    charged = replace(certificate, splits=(split._replace(t=split.t * 1.01),))
-    reasons = charged.verify(X, y).failures
-    assert any("exceed the penalty" in reason for reason in reasons), reasons
-    dual = replace(tree, dual_value=np.zeros_like(tree.dual_value))
-    assert not replace(certificate, tree=dual).verify(X, y)
-    doubled = replace(tree, dual_value=tree.dual_value * 2.0)
-    assert not replace(certificate, tree=doubled).verify(X, y)
-    leaf = int(np.flatnonzero(tree.is_leaf)[-1])
-    assert not without_node(certificate, leaf).verify(X, y)
-    some = with_tree(certificate, out_index=changed(tree.out_index, 0, int(tree.out_index[1])))
-    assert not some.verify(X, y)
+    return replace(certificate, lower_bound=more, objective=more)
+
+
+def overcharged(certificate):
+    (split,) = certificate.splits
+    return replace(certificate, splits=(split._replace(t=split.t * 1.01),))
+
+
+def without_last_leaf(certificate):
+    return without_node(certificate, int(np.flatnonzero(certificate.tree.is_leaf)[-1]))
+
+
+def with_feature_fixed_twice(certificate):
+    index = certificate.tree.out_index
+    return with_tree(certificate, out_index=changed(index, 0, int(index[1])))
+
+
+def with_duals(factor):
+    return lambda c: with_tree(c, dual_value=c.tree.dual_value * np.float32(factor))
+
+
+@pytest.mark.parametrize(
+    ("change", "reasons"),
+    [
+        (raised, [OBJECTIVE, ONLY]),
+        (overcharged, ["its charges exceed the penalty", ONLY]),
+        (with_duals(0.0), [ONLY]),
+        (with_duals(2.0), [ONLY]),
+        (without_last_leaf, [ONLY]),
+        (with_feature_fixed_twice, ["is fixed, but not free", ONLY]),
+    ],
+    ids=["claims", "charges", "no duals", "twice the duals", "a leaf", "a fixing"],
+)
+def test_tampered_proofs_of_wide_data_are_refused(wide_proof, change, reasons):
+    X, y, certificate = wide_proof
+    found = change(certificate).verify(X, y)
+    assert not found
+    for reason, failure in zip(reasons, found.failures, strict=True):
+        assert reason in failure
 
 
 def test_charges_a_little_above_the_penalty_are_lowered(wide_proof):
