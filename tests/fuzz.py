@@ -16,18 +16,15 @@ import sys
 import traceback
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from unittest.mock import patch
 
 import numpy as np
-from instances import REGIMES, Instance, make, tolerance
+from helpers.forcing import forced
+from helpers.instances import REGIMES, Instance, make, tolerance
 
 from bestk import Advanced, Problem, Result, Status
-from bestk.form import matrix as operators
-from bestk.search import bounder
-from bestk.verification.numerics import matrices
 from bestk.verification.verify import verify_batches
 
 _PIECE = 100
@@ -72,15 +69,17 @@ def varied(seed: int) -> tuple[Instance, dict, str]:
     return instance, settings, str(source)
 
 
-def forced(seed: int, source: str) -> ExitStack:
+@contextmanager
+def like_large_ones(seed: int, source: str):
     """What large problems do, on small ones, for some seeds."""
-    rng, stack = np.random.default_rng([seed, 78]), ExitStack()
-    if rng.random() < 0.3 and source == "rows":
-        for module in (operators, matrices):
-            stack.enter_context(patch.multiple(module, FEWEST_WIDE=1, WIDE_FROM=0.0))
-    if rng.random() < 0.3:
-        stack.enter_context(patch.object(bounder, "_NARROW_AFTER", 0.0))
-    return stack
+    rng = np.random.default_rng([seed, 78])
+    with forced() as force:
+        if rng.random() < 0.3 and source == "rows":
+            force.wide_search()
+            force.wide_matrices_of_the_verifier()
+        if rng.random() < 0.3:
+            force.narrowed_at_once()
+        yield
 
 
 def centred(instance: Instance) -> Instance:
@@ -140,7 +139,7 @@ def check(seed: int) -> list[Finding]:
     instance, settings, source = varied(seed)
     try:
         optimum = centred(instance).brute_force()
-        with forced(seed, source):
+        with like_large_ones(seed, source):
             found = _findings(
                 instance, settings, source, *solved(instance, settings, source), optimum
             )

@@ -1,0 +1,62 @@
+"""Every example of the gallery runs to its end, proves what it says, and leaves no file behind."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+# What an example must have printed: the proven facts that its text is about.
+FACTS = {
+    "breast_cancer": ["best 5:    mean perimeter, mean concave points, worst radius"],
+    "cross_validation": ["100% of the fits are proven optimal", "one-se  k = 6", "Proven:"],
+    "diabetes_interactions": ["all sizes proven: True", "BIC chooses k = 7"],
+    "digits": ["nonnegative  squares", "10 of 10 proven"],
+    "governing_equations": ["60 units: 3 of 3 right", "terms per equation: [2, 2, 3]"],
+    "longley": ["bic: k = 4, GNP, UNEMP, ARMED, YEAR"],
+    "pde": ["8 of 19 thresholds give the same equation", "optimal, gap 0, R² 0.999994"],
+    "schools": ["Proven:", "any five         12528.1415  0.8616  0.0  optimal"],
+    "time_limit": ["stopped by the callback", "optimal: gap", "same features: True"],
+}
+
+
+def test_all_examples_are_here():
+    scripts = {path.stem for path in EXAMPLES.glob("*.py")} - {"demo"}
+    assert scripts == set(FACTS)
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_example(name, tmp_path, monkeypatch, capsys):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figures = []
+
+    def show():
+        figures.extend(plt.get_fignums())
+        for number in plt.get_fignums():
+            plt.figure(number).canvas.draw()  # a picture that cannot be drawn fails here
+
+    monkeypatch.setattr(plt, "show", show)
+    monkeypatch.chdir(tmp_path)
+    try:
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    finally:
+        plt.close("all")
+    printed = capsys.readouterr().out
+    for fact in FACTS[name]:
+        assert fact in printed
+    assert figures
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_demo_finds_the_lorenz_equations(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / "demo.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert re.search(r"x' = -9\.99\d x \+ 9\.99\d y +x' = -10 x \+ 10 y", printed)
+    assert "Every equation is proven the best of its size." in printed
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
