@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from benchmarks.fitting import refit
-from benchmarks.penalty import forward_selection
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit
+from benchmarks.harness.prices import forward_selection
 from bestk import Problem
 from bestk.base.threads import Workers, blas_threads
 from bestk.bounds.methods import bound_and_fix, make_method
