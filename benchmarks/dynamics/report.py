@@ -1,19 +1,15 @@
-"""Tables and figures of the dynamical systems study, made from its rows alone."""
+"""Tables and findings of the dynamical systems study, made from its rows alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 
-from ..harness import machine
-from ..harness.rows import read
-from ..harness.tables import Table, markdown_rows, percent, read_csv
+from ..harness.tables import Table, markdown_notes, markdown_rows, percent
 from .rows import Row
 from .trajectories import SYSTEMS
 
-DOCS = machine.ROOT / "docs" / "_static"
 METRICS = {
     "tpr": "True positivity rate",
     "coef_error": "Coefficient error",
@@ -31,55 +27,31 @@ PUBLISHED_SECONDS = {
     "hopf": "70 to 83 s",
     "mhd": "2807 s for the shortest and 267 s for the longest trajectory, with 84 terms",
 }
-# Colours of Okabe and Ito, told apart by colour-blind readers; markers help in print.
-STYLES = {
-    "bestk": ("#0072b2", "o"),
-    "beam search": ("#56b4e9", "o"),
-    "MIOSR": ("#d55e00", "s"),
-    "STLSQ": ("#009e73", "^"),
-    "E-STLSQ": ("#b3a800", "v"),
-    "SSR": ("#cc79a7", "D"),
-    "FROLS": ("#e69f00", "P"),
-    "OMP": ("#808080", "<"),
-    "Lasso": ("#000000", ">"),
-}
+ORDER = ("bestk", "beam search", "MIOSR", "STLSQ", "E-STLSQ", "SSR", "FROLS", "OMP", "Lasso")
+"""Of the methods, in tables and figure."""
 
 
-def write(path: Path, into_docs: bool) -> None:
-    """The page beside the rows, and the figure, which goes to the documentation."""
-    rows = read(path, Row)
-    page = path.with_suffix(".md")
-    page.write_text("\n".join(_page(rows, read_csv(path).notes)).rstrip() + "\n")
-    figure = (DOCS if into_docs else path.parent) / "dynamics.svg"
-    draw(rows, figure)
-    for written in (page, figure):
-        print(f"written to {written.relative_to(machine.ROOT)}")
+def findings(rows: list[Row]) -> list[str]:
+    """Sentences about each system, every number from the rows."""
+    by_system = {system: [row for row in rows if row.system == system] for system in SYSTEMS}
+    return ["\n".join(found) for args in by_system.items() if (found := _findings(*args))]
 
 
-def _page(rows: list[Row], notes: Sequence[str]) -> list[str]:
-    text = ["# Dynamical systems benchmark", "", "<!-- findings -->", ""]
-    for system in SYSTEMS:
-        text += _findings(system, [row for row in rows if row.system == system])
-    text += ["", "<!-- tables -->", ""]
+def tables(rows: list[Row]) -> Iterator[str]:
     for system, settings in SYSTEMS.items():
         chosen = [row for row in rows if row.system == system]
         if not chosen:
             continue
-        text += [f"## {settings.title}", ""]
-        for table in [_means(chosen, metric) for metric in METRICS] + [
-            _proofs(chosen),
-            _shortfalls(chosen),
-        ]:
-            text += [f"**{table.name}**", "", *markdown_rows(table), ""]
-            text += [f"- {note}" for note in table.notes] + [""] * bool(table.notes)
-    commits = sorted({row.commit for row in rows})
-    text += ["<!-- machine -->", "", *(f"- {note}" for note in notes)]
-    text += [f"- rows measured at {', '.join(commits)}"]
-    return text
+        yield from (f"## {settings.title}", "")
+        means = [_means(chosen, metric) for metric in METRICS]
+        for table in (*means, _proofs(chosen), _shortfalls(chosen)):
+            yield from (f"**{table.name}**", "", *markdown_rows(table))
+            if table.notes:
+                yield from markdown_notes(table)
 
 
 def _findings(system: str, rows: list[Row]) -> list[str]:
-    """Sentences about one system, every number from the rows."""
+    """Of one system; all but the first go on in the same item."""
     ours = [row for row in rows if row.method == "bestk"]
     if not ours:
         return []
@@ -88,7 +60,7 @@ def _findings(system: str, rows: list[Row]) -> list[str]:
     times = [row.seconds for row in ours]
     slowest = max(seconds for row in ours for seconds in _by_size(row))
     text = [
-        f"- **{SYSTEMS[system].title}**: `bestk` solved {solves} problems on {len(ours)} "
+        f"**{SYSTEMS[system].title}**: `bestk` solved {solves} problems on {len(ours)} "
         f"trajectories, {exact} with gap exactly 0; a loop of {solves // len(ours)} problems took "
         f"{min(times):.2g} to {max(times):.2g} s, a single problem at most {slowest:.2g} s."
     ]
@@ -118,11 +90,11 @@ def _means(rows: list[Row], metric: str) -> Table:
         columns=["method", "trials", *(f"{durations[length]:.3g} s" for length in lengths)],
     )
     digits = ".3f" if metric == "tpr" else ".2g"
-    for method, chosen in _by_method(rows).items():
+    for method, chosen in by_method(rows).items():
         cells = []
         for length in lengths:
-            values = _values(chosen, metric, length)
-            cells.append(format(np.mean(values), digits) if len(values) else "-")
+            found = values(chosen, metric, length)
+            cells.append(format(np.mean(found), digits) if found else "-")
         trials = str(len({row.trial for row in chosen}))
         table.rows.append([method, trials, *cells])
     system = rows[0].system
@@ -145,7 +117,7 @@ def _proofs(rows: list[Row]) -> Table:
             "slowest, s, by k",
         ],
     )
-    for method, chosen in _by_method(rows).items():
+    for method, chosen in by_method(rows).items():
         chosen = [row for row in chosen if row.solves]
         if not chosen:
             continue
@@ -172,7 +144,7 @@ def _shortfalls(rows: list[Row]) -> Table:
         name="What was cut or failed",
         columns=["method", "loops", "loops cut", "fits", "fits skipped", "fits failed", "remarks"],
     )
-    for method, chosen in _by_method(rows).items():
+    for method, chosen in by_method(rows).items():
         remarks = sorted({row.remark for row in chosen} - {""})
         cut = sum(row.skipped > 0 for row in chosen)
         if cut or _sum(chosen, "failed") or remarks:
@@ -186,77 +158,15 @@ def _shortfalls(rows: list[Row]) -> Table:
     return table
 
 
-def draw(rows: list[Row], path: Path) -> None:
-    """One row of pictures per system: means over trials with standard errors against length."""
-    import matplotlib as mpl
-    from matplotlib import pyplot as plt
-
-    systems = [system for system in SYSTEMS if any(row.system == system for row in rows)]
-    style = {"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "bestk", "lines.markersize": 4}
-    with mpl.rc_context(style):
-        figure, axes = plt.subplots(
-            len(systems),
-            len(METRICS),
-            figsize=(11, 0.6 + 2.3 * len(systems)),
-            squeeze=False,
-            sharex="row",
-            layout="constrained",
-        )
-        for row_of_axes, system in zip(axes, systems, strict=True):
-            chosen = [row for row in rows if row.system == system]
-            for ax, metric in zip(row_of_axes, METRICS, strict=True):
-                _panel(ax, chosen, metric)
-            row_of_axes[0].set_ylabel(SYSTEMS[system].title, fontsize=11)
-        for ax, title in zip(axes[0], METRICS.values(), strict=True):
-            ax.set_title(title, fontsize=10)
-        for ax in axes[-1]:
-            ax.set_xlabel("seconds of training data")
-        handles = {h.get_label(): h for ax in axes.ravel() for h in ax.get_lines()}
-        known = [name for name in [*STYLES, "MIOSR, published"] if name in handles]
-        figure.legend([handles[name] for name in known], known, loc="outside lower center", ncols=5)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, facecolor="white", metadata={"Date": None})
-        plt.close(figure)
-
-
-def _panel(ax, rows: list[Row], metric: str) -> None:
-    system = rows[0].system
-    durations = SYSTEMS[system].durations
-    for method, chosen in _by_method(rows).items():
-        lengths = [n for n in sorted({row.length for row in chosen}) if _values(chosen, metric, n)]
-        groups = [_values(chosen, metric, length) for length in lengths]
-        means = np.array([np.mean(group) for group in groups])
-        errors = [np.std(g, ddof=1) / np.sqrt(len(g)) if len(g) > 1 else 0.0 for g in groups]
-        colour, marker = STYLES[method]
-        x = durations[np.array(lengths, dtype=int) - 1]
-        width, order = (2.2, 5) if method == "bestk" else (1.1, 3)
-        line = {"color": colour, "marker": marker, "lw": width, "zorder": order, "label": method}
-        if method == "beam search":  # a ring, seen around the points of bestk
-            line |= {"fillstyle": "none", "markersize": 8, "ls": "--"}
-        ax.plot(x, means, **line)
-        low = np.maximum(means - errors, 0.1 * means)  # keeps bands on logarithmic axes
-        ax.fill_between(x, low, means + errors, color=colour, alpha=0.15, lw=0)
-    if metric == "tpr":
-        lengths = sorted(PUBLISHED[system])
-        x = durations[np.array(lengths) - 1]
-        published = [PUBLISHED[system][length] for length in lengths]
-        ax.plot(x, published, color="#d55e00", ls=":", lw=1, label="MIOSR, published")
-        ax.set_ylim(-0.03, 1.03)
-    else:
-        ax.set_yscale("log")
-    ax.set_xscale("log", base=2)
-    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    ax.grid(alpha=0.25)
-
-
-def _by_method(rows: list[Row]) -> dict[str, list[Row]]:
+def by_method(rows: list[Row]) -> dict[str, list[Row]]:
     present = {row.method for row in rows}
-    return {m: [row for row in rows if row.method == m] for m in STYLES if m in present}
+    return {m: [row for row in rows if row.method == m] for m in ORDER if m in present}
 
 
-def _values(rows: list[Row], metric: str, length: int) -> list[float]:
-    values = [getattr(row, metric) for row in rows if row.length == length]
-    return [value for value in values if np.isfinite(value)]
+def values(rows: list[Row], metric: str, length: int) -> list[float]:
+    """The finite ones, of all trials of one length."""
+    found = [getattr(row, metric) for row in rows if row.length == length]
+    return [value for value in found if np.isfinite(value)]
 
 
 def _by_size(row: Row) -> list[float]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..harness import rows
 from .trajectories import SYSTEMS
 
 
@@ -22,7 +23,7 @@ class Task(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Row(rows.Row):
     """One method on one trajectory; the columns of the file."""
 
     system: str
@@ -62,3 +63,14 @@ class Row:
     @property
     def key(self) -> tuple[Task, str]:
         return Task(self.system, self.length, self.trial), self.method
+
+    def __str__(self) -> str:
+        return (
+            f"{self.method:<12} {self.seconds:8.2f} s  TPR {self.tpr:.3f}  "
+            f"error {self.coef_error:.2e}  RMSE {self.rmse:.2e}  {self.fits} fits"
+            + (f", {self.skipped} skipped" if self.skipped else "")
+            + (f", {self.failed} failed" if self.failed else "")
+            + (f", {self.proven} of {self.solves} proven" if self.solves else "")
+            + (f", {self.worse} worse" if self.worse else "")
+            + (f"  {self.remark}" if self.remark else "")
+        )

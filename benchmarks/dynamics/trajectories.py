@@ -15,6 +15,8 @@ from bestk.datasets import EQUATIONS, make_dynamics, simulate
 
 DEGREE = 5
 DT = 0.002
+LICENSED_TERMS = 100
+"""The built-in licence of Gurobi ends at 200 variables, and each term takes two."""
 TEST_RUNS, TEST_SECONDS, TEST_DT = 10, 10.0, 0.01
 
 

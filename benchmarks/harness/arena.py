@@ -1,15 +1,11 @@
-"""Where contenders meet: one instance on disk, what each is told about it, and the row it leaves.
-
-Instances are named tuples with at least n, p, rho, alpha and k. One with a number M has that box:
-contenders that need one are given |b| <= M instead of a box made from a first model.
-"""
+"""Where contenders meet: one instance on disk, what each is told, and the row it leaves."""
 
 from __future__ import annotations
 
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from itertools import groupby
 from pathlib import Path
@@ -22,15 +18,31 @@ from bestk.datasets import make_synthetic
 from . import environments, machine
 from .answering import Question
 from .fitting import refit
-from .paper import GAP
+from .paper import ALPHA, GAP, K
 from .prices import forward_penalty
 from .referee import judge
-from .rows import append, read
 
 BOX = 1.2
 """l0bnb's own rule for a box, given to others that need one, too."""
 HELD = 1.0 - 1e-6
 """A coefficient that reaches this share of its box is held by it."""
+
+
+class Instance(NamedTuple):
+    """A problem of :func:`bestk.datasets.make_synthetic`, seed 0, with its penalty and k."""
+
+    n: int
+    p: int
+    rho: float
+    alpha: float = ALPHA
+    k: int = K
+    M: float | None = None
+    """The box |b| <= M of contenders that need one, instead of a box made from a first model."""
+
+    @property
+    def name(self) -> str:
+        """As the command line has it: n-p-rho-alpha."""
+        return f"{self.n}-{self.p}-{self.rho:g}-{self.alpha:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,45 +69,44 @@ class Contender:
 class Task(NamedTuple):
     """One contender on one instance."""
 
-    instance: Any
+    instance: Instance
     contender: str
     limit: float
 
 
-def measure_missing(
-    tasks: Sequence[Task],
-    path: Path,
-    threads: int,
-    *,
+def measured(
+    tasks: Iterable[Task],
+    known: dict[tuple[Instance, str], Any],
     contenders: dict[str, Contender],
+    *,
     kind: type,
-) -> None:
-    """Measure the tasks that the file does not answer yet; one instance is made once.
+    threads: int,
+) -> Iterator[Any]:
+    """Rows of the tasks that are not answered yet; one instance is made once.
 
-    Answered are tasks whose last row is closed, or had as much time. ``kind`` is the class of rows.
+    Answered are tasks whose last row is closed, or had as much time. New rows become known.
     """
-    known = {(row.instance, row.contender): row for row in read(path, kind)}
 
     def is_missing(task: Task) -> bool:
         row = known.get((task.instance, task.contender))
         return row is None or not (row.is_closed or row.limit >= task.limit)
 
-    missing = [task for task in tasks if is_missing(task)]
-    for instance, group in groupby(missing, key=lambda task: task.instance):
+    for instance, group in groupby(filter(is_missing, tasks), key=lambda task: task.instance):
         print(f"  {instance}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="bestk-bench-") as folder:
             arena = Arena.of(instance, Path(folder), threads)
             for task in group:
                 row = arena.run(task, contenders[task.contender], kind)
                 print(f"    {row}", file=sys.stderr, flush=True)
-                append(path, row, threads)
+                known[instance, task.contender] = row
+                yield row
 
 
 @dataclass
 class Arena:
     """One instance on disk, and what contenders may be told about it."""
 
-    instance: Any
+    instance: Instance
     data: environments.DataFiles
     true_support: np.ndarray
     threads: int
@@ -103,7 +114,7 @@ class Arena:
     l0: float | None = None
 
     @classmethod
-    def of(cls, instance: Any, folder: Path, threads: int) -> Arena:
+    def of(cls, instance: Instance, folder: Path, threads: int) -> Arena:
         X, y, coef = make_synthetic(instance.n, instance.p, instance.k, rho=instance.rho)
         return cls(
             instance=instance,
@@ -161,7 +172,7 @@ class Arena:
 
     def _tell(self, contender: Contender, question: Question, X, y) -> float:
         """Give the contender what it needs to know; the seconds that are counted for that."""
-        M = getattr(self.instance, "M", None)
+        M = self.instance.M
         if contender.is_boxed and M is not None:
             question.options["M"] = M
         if contender.is_penalised:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -28,17 +27,6 @@ class Table:
     columns: Sequence[str]
     rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-
-
-def one_of(names: Iterable[str]) -> Callable[[str], str]:
-    """The type of an argument that may be missing, for which argparse refuses choices."""
-
-    def check(name: str) -> str:
-        if name not in names:
-            raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(names)}")
-        return name
-
-    return check
 
 
 def show(table: Table) -> None:
@@ -75,21 +63,26 @@ def write_markdown(title: str, names: Sequence[str], folder: Path) -> Path:
     text = [f"# {title}", ""]
     for name in names:
         path = folder / f"{name}.csv"
-        if not path.exists():
-            continue
-        table = read_csv(path)
-        text += [f"## {name}", "", *markdown_rows(table), ""]
-        text += [f"- {note}" for note in table.notes] + [""]
+        if path.exists():
+            table = read_csv(path)
+            text += [f"## {name}", "", *markdown_rows(table), *markdown_notes(table)]
     page = folder / f"{title.split()[0].lower()}.md"
     page.write_text("\n".join(text).rstrip() + "\n")
     return page
 
 
 def markdown_rows(table: Table) -> list[str]:
+    """The rows and an empty line."""
+
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    return [line(table.columns), line(["---:"] * len(table.columns)), *map(line, table.rows)]
+    return [line(table.columns), line(["---:"] * len(table.columns)), *map(line, table.rows), ""]
+
+
+def markdown_notes(table: Table) -> list[str]:
+    """The notes and an empty line."""
+    return [*(f"- {note}" for note in table.notes), ""]
 
 
 def announced(rows: Iterable[T]) -> Iterator[T]:

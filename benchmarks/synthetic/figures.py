@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from .rows import Row
-from .standings import certified, chosen, label
-from .studies import SCALING, Instance
+from ..harness.arena import Instance
+from ..harness.contest import Row, by_task
+from ..harness.figures import save
+from ..harness.paper import ALPHA
+from .parts import PARTS, SCALING
+from .standings import certified, label
 
 # Colours of Okabe and Ito, told apart by colour-blind readers; markers help in print.
 STYLES = {
@@ -27,49 +30,29 @@ FLOOR = 1e-8
 """Gaps below this are drawn here."""
 
 
-def drawing() -> AbstractContextManager:
-    """The settings of all figures; the same rows give the same file."""
-    import matplotlib as mpl
-
-    return mpl.rc_context(
-        {"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "bestk", "lines.markersize": 5}
-    )
-
-
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     """All figures for which there are rows."""
-    from matplotlib import pyplot as plt
-
-    folder.mkdir(parents=True, exist_ok=True)
-    tall, square = chosen("tall", rows), chosen("square", rows)
-    small = [*chosen("small", rows), *chosen("quick", rows)]
+    tall, square = PARTS["tall"].chosen(rows), PARTS["square"].chosen(rows)
+    small = [*PARTS["small"].chosen(rows), *PARTS["quick"].chosen(rows)]
+    by_p = [(r, r.p, f"rho = {r.rho}") for r in tall]
+    by_n = [(r, r.n, f"rho = {r.rho}") for r in square]
+    by_rho = [(r, r.rho, f"n = {r.n}, p = {r.p}") for r in square if r.n in (4000, 5000, 7000)]
     figures = {
-        "synthetic_p": (against, [(r, r.p, f"rho = {r.rho}") for r in tall], "p"),
-        "synthetic_n": (against, [(r, r.n, f"rho = {r.rho}") for r in square], "n"),
-        "synthetic_rho": (
-            against,
-            [(r, r.rho, f"n = {r.n}, p = {r.p}") for r in square if r.n in (4000, 5000, 7000)],
-            "rho",
-        ),
+        "synthetic_p": (against, by_p, "p"),
+        "synthetic_n": (against, by_n, "n"),
+        "synthetic_rho": (against, by_rho, "rho"),
         "synthetic_small": (race, small),
-        "synthetic_growth": (growth, chosen("scaling", rows)),
+        "synthetic_growth": (growth, PARTS["scaling"].chosen(rows)),
     }
-    written = []
-    with drawing():
-        for name, (picture, content, *more) in figures.items():
-            if content:
-                figure = picture(content, *more)
-                written.append(folder / f"{name}.svg")
-                figure.savefig(written[-1], facecolor="white", metadata={"Date": None})
-                plt.close(figure)
-    return written
+    made = {name: partial(*recipe) for name, recipe in figures.items() if recipe[1]}
+    return save(made, folder)
 
 
 def against(points: list[tuple[Row, float, str]], axis: str):
     """Time above, gap below; one column of panels for each third entry of the points."""
     from matplotlib import pyplot as plt
 
-    usual = [p for p in points if p[0].alpha == Instance(1, 1, 0.0).alpha]
+    usual = [p for p in points if p[0].alpha == ALPHA]
     panels = list(dict.fromkeys(panel for _, _, panel in usual))
     figure, axes = plt.subplots(
         2, len(panels), figsize=(1 + 2.6 * len(panels), 5), squeeze=False, sharex="col",
@@ -133,7 +116,7 @@ def growth(rows: list[Row]):
     """Time of bestk against p, n, k and rows per feature, with one thread and with all."""
     from matplotlib import pyplot as plt
 
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     figure, axes = plt.subplots(1, len(SCALING), figsize=(11, 2.8), layout="constrained")
     for ax, (axis, instances) in zip(axes, SCALING.items(), strict=True):
         for name, colour, title in (

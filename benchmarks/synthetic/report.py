@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import geometric_mean
 
 import numpy as np
 
-from ..harness import machine
+from ..harness.arena import Instance
+from ..harness.contest import Row, by_task, refuted, remarks
 from ..harness.paper import GAP
-from ..harness.rows import read
-from ..harness.tables import Table, markdown_rows, percent, read_csv
-from . import figures
-from .rows import Row
-from .standings import best_known, certified, chosen, label, reviewed, standing
-from .studies import CONTENDERS, SCALING, STUDIES, Instance
+from ..harness.tables import Table, percent
+from .contenders import CONTENDERS
+from .parts import PARTS, SCALING
+from .standings import best_known, certified, label, standing
 
-DOCS = machine.ROOT / "docs" / "_static"
 CLOSED_IN = 120.0
 """Seconds in which problems of setting 2 with n >= 4000 should be closed."""
 
@@ -53,40 +50,17 @@ ABSENT = {
 }
 
 
-def write(path: Path, into_docs: bool) -> None:
-    """The page beside the rows, and the figures, which go to the documentation."""
-    rows = reviewed(read(path, Row))
-    page = path.with_suffix(".md")
-    page.write_text("\n".join(_page(rows, read_csv(path).notes)).rstrip() + "\n")
-    for written in (page, *figures.draw(rows, DOCS if into_docs else path.parent)):
-        print(f"written to {written.relative_to(machine.ROOT)}")
-
-
-def _page(rows: list[Row], notes: Sequence[str]) -> list[str]:
-    best = best_known(rows)
-    text = ["# Synthetic benchmark", "", "<!-- findings -->", ""]
-    text += [f"- {sentence}" for sentence in findings(rows)] + ["", "<!-- tables -->", ""]
-    for name, study in STUDIES.items():
-        members = chosen(name, rows)
-        if study.table or not members:
-            continue
-        text += [f"## {study.title}", "", study.question, ""]
-        for table in _tables(name, members, best):
-            text += [f"**{table.name}**", ""] if table.name else []
-            text += [*markdown_rows(table), "", *(f"- {note}" for note in table.notes), ""]
-    text += ["## Not measured", "", *markdown_rows(_absent()), ""]
-    text += ["<!-- machine -->", "", *(f"- {note}" for note in notes)]
-    text += [f"- rows measured at {', '.join(sorted({row.commit for row in rows}))}"]
-    text += [f"- {sentence}" for sentence in _versions(rows)]
-    return text
-
-
 # Findings ------------------------------------------------------------------------------------
 
 
 def findings(rows: list[Row]) -> list[str]:
     """Sentences whose every number comes from the rows."""
-    return [*_who_is_first(rows), *_against_okridge(rows), *_setting_2(rows), *_refuted(rows)]
+    return [
+        *_who_is_first(rows),
+        *_against_okridge(rows),
+        *_setting_2(rows),
+        refuted(rows, label),
+    ]
 
 
 def _who_is_first(rows: list[Row]) -> list[str]:
@@ -121,10 +95,10 @@ def _against_okridge(rows: list[Row]) -> list[str]:
         return []
     parts = []
     for name in ("small", "medium", "tall", "square"):
-        some = {row.instance for row in chosen(name, rows)}
+        some = {row.instance for row in PARTS[name].chosen(rows)}
         values = [ratio for instance, ratio in ratios.items() if instance in some]
         if values:
-            parts.append(f"{STUDIES[name].title} {geometric_mean(values):.1f} ({len(values)})")
+            parts.append(f"{PARTS[name].title} {geometric_mean(values):.1f} ({len(values)})")
     ours, theirs = (
         sum(runs[a].is_closed and not runs[b].is_closed for runs in both.values())
         for a, b in (("bestk", "okridge"), ("okridge", "bestk"))
@@ -157,7 +131,7 @@ def _beside_the_product(rows: list[Row]) -> list[str]:
 
 
 def _setting_2(rows: list[Row]) -> list[str]:
-    ours = [r for r in chosen("square", rows) if r.contender == "bestk" and r.n >= 4000]
+    ours = [r for r in PARTS["square"].chosen(rows) if r.contender == "bestk" and r.n >= 4000]
     if not ours:
         return []
     closed = [row for row in ours if row.is_closed]
@@ -168,21 +142,17 @@ def _setting_2(rows: list[Row]) -> list[str]:
     ]
 
 
-def _refuted(rows: list[Row]) -> list[str]:
-    wrong = [row for row in rows if "above" in row.complaint]
-    text = ", ".join(f"{row.contender} on {label(row.instance)}" for row in wrong)
-    return [f"Claimed bounds that a model refutes: {text or 'none'}."]
-
-
 # Tables --------------------------------------------------------------------------------------
 
 
-def _tables(study: str, rows: list[Row], best: dict[Instance, float]) -> list[Table]:
-    if study == "ablation":
-        return [_ablation(rows)]
-    if study == "scaling":
-        return [_scaling(axis, instances, rows) for axis, instances in SCALING.items()]
-    return [_results(rows, best), *_remarks(rows)]
+def tables(part: str, members: list[Row], rows: list[Row]) -> list[Table]:
+    """Of one part, from its members; all rows know the best objective."""
+    if part == "ablation":
+        return [_ablation(members)]
+    if part == "scaling":
+        return [_scaling(axis, instances, members) for axis, instances in SCALING.items()]
+    wrong = Table(name="What went wrong", columns=["contender", "n, p, rho", "reason"])
+    return [_results(members, best_known(rows)), *remarks(members, label, wrong)]
 
 
 def _results(rows: list[Row], best: dict[Instance, float]) -> Table:
@@ -208,8 +178,8 @@ def _results(rows: list[Row], best: dict[Instance, float]) -> Table:
 
 
 def _cell(row: Row, best: float) -> str:
-    if row.complaint:
-        return "refuted" if "above" in row.complaint else "failed"
+    if row.failure:
+        return row.failure
     seconds = f"{row.seconds:.3g} s"
     if CONTENDERS[row.contender].kind == "floor":
         return seconds
@@ -222,18 +192,10 @@ def _cell(row: Row, best: float) -> str:
     return percent(row.gap) + (f" in {seconds}" if gave_up_early else "")
 
 
-def _remarks(rows: list[Row]) -> list[Table]:
-    table = Table(name="What went wrong", columns=["contender", "n, p, rho", "reason"])
-    for row in rows:
-        if row.complaint:
-            table.rows.append([row.contender, label(row.instance), row.complaint[:160]])
-    return [table] if table.rows else []
-
-
 def _ablation(rows: list[Row]) -> Table:
     """Time and nodes of each variant, and what it costs in geometric mean."""
     instances = list(dict.fromkeys(row.instance for row in rows))
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     names = [name for name in CONTENDERS if any(row.contender == name for row in rows)]
     table = Table(name="", columns=["variant", "slow-down", *map(label, instances)])
     for name in names:
@@ -253,7 +215,7 @@ def _ablation(rows: list[Row]) -> Table:
 
 
 def _scaling(axis: str, instances: Sequence[Instance], rows: list[Row]) -> Table:
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     table = Table(
         name=f"against {axis}",
         columns=["n, p, rho", "k", "seconds", "nodes", "1 thread", "speed-up by the second"],
@@ -274,13 +236,8 @@ def _scaling(axis: str, instances: Sequence[Instance], rows: list[Row]) -> Table
     return table
 
 
-def _absent() -> Table:
+def absent() -> Table:
+    """What the paper measured and we cannot."""
     table = Table(name="", columns=["contender", "why not here", "the paper: (n, penalty) gap"])
     table.rows.extend([name, *facts] for name, facts in ABSENT.items())
     return table
-
-
-def _versions(rows: list[Row]) -> list[str]:
-    """Programs and their packages, as each environment reported them."""
-    latest = {CONTENDERS[row.contender].solver: row.versions for row in rows if row.versions}
-    return [f"{solver}: {versions}" for solver, versions in sorted(latest.items())]

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 import numpy as np
 
-from ..harness.referee import ROUNDING
-from .rows import Row
-from .studies import CONTENDERS, STUDIES, Instance
-
-
-def reviewed(rows: Iterable[Row]) -> list[Row]:
-    """The last row of each task, with bounds refuted by what others have found."""
-    latest = list({(row.instance, row.contender): row for row in rows}.values())
-    best = best_known(latest)
-
-    def review(row: Row) -> Row:
-        if row.complaint or not row.lower_bound > best[row.instance] + ROUNDING * row.yy:
-            return row
-        return replace(row, complaint=f"bound {row.lower_bound:.9g} is above another's model")
-
-    return [review(row) for row in latest]
+from ..harness.arena import Instance
+from ..harness.contest import Row
+from ..harness.paper import ALPHA
+from .contenders import CONTENDERS
 
 
 def best_known(rows: Iterable[Row]) -> dict[Instance, float]:
@@ -56,14 +43,7 @@ def certified(rows: Iterable[Row]) -> dict[Instance, dict[str, Row]]:
     return {instance: runs for instance, runs in best.items() if "bestk" in runs}
 
 
-def chosen(study: str, rows: Iterable[Row]) -> list[Row]:
-    """Rows that belong to a study, in its order."""
-    known = {(row.instance, row.contender): row for row in rows}
-    keys = [(task.instance, task.contender) for task in STUDIES[study].tasks(full=True)]
-    return [known[key] for key in keys if key in known]
-
-
 def label(instance: Instance) -> str:
     """n, p, rho, and what differs from the usual penalty and k."""
     text = f"{instance.n}, {instance.p}, {instance.rho}"
-    return text + ("" if instance.alpha == Instance(1, 1, 0.0).alpha else f", α {instance.alpha:g}")
+    return text + ("" if instance.alpha == ALPHA else f", α {instance.alpha:g}")

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from ..synthetic.figures import STYLES, drawing, look
+from ..harness.figures import save
+from ..synthetic.figures import STYLES, look
+from .parts import PARTS
 from .rows import Row
 
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
     """Written to ``folder``, if there is anything to draw."""
-    usable = [row for row in rows if not row.complaint]
-    if not usable:
-        return []
-    from matplotlib import pyplot as plt
-
-    path = folder / "wide_growth.svg"
-    folder.mkdir(parents=True, exist_ok=True)
-    with drawing():
-        figure = growth(usable)
-        figure.savefig(path, facecolor="white", metadata={"Date": None})
-        plt.close(figure)
-    return [path]
+    usable = [row for row in PARTS["growth"].chosen(rows) if not row.complaint]
+    return save({"wide_growth": partial(growth, usable)}, folder) if usable else []
 
 
 def growth(rows: Sequence[Row]):

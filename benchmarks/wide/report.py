@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import numpy as np
 
 from bestk.form.matrix import FEWEST_WIDE, WIDE_FROM
 
-from ..harness import machine
-from ..harness.arena import HELD
+from ..harness.arena import HELD, Instance
+from ..harness.contest import by_task, refuted, remarks
 from ..harness.paper import GAP
-from ..harness.rows import read
-from ..harness.tables import Table, markdown_rows, percent, read_csv
-from . import figures
-from .rows import Row, reviewed
-from .studies import CONTENDERS, FREE, GROWTH, PEERS, ROOTS, ROWS, STUDIES, Instance
-
-DOCS = machine.ROOT / "docs" / "_static"
+from ..harness.tables import Table, percent
+from .parts import CONTENDERS, FREE, GROWTH, PARTS, PEERS, ROOTS, ROWS
+from .rows import Row
 
 # Elsewhere, on other draws of such data and other machines. Liu et al. is the OKRidge paper (2023),
 # an hour for each run, two for l0bnb; everybody but OKRidge and l0bnb starts from its beam search.
@@ -35,48 +28,12 @@ ELSEWHERE = {
 }
 
 
-def write(path: Path, docs: Path = DOCS) -> None:
-    """The page beside the rows, and the figure, which goes to the documentation."""
-    rows = reviewed(read(path, Row))
-    page = path.with_suffix(".md")
-    notes = read_csv(path).notes if path.exists() else []
-    page.write_text("\n".join(_page(rows, notes)).rstrip() + "\n")
-    for written in (page, *figures.draw(chosen("growth", rows), docs)):
-        inside = written.is_relative_to(machine.ROOT)
-        print(f"written to {written.relative_to(machine.ROOT) if inside else written}")
-
-
-def chosen(study: str, rows: Sequence[Row]) -> list[Row]:
-    """Rows that belong to a study, in its order."""
-    known = {(row.instance, row.contender): row for row in rows}
-    keys = [(task.instance, task.contender) for task in STUDIES[study].tasks()]
-    return [known[key] for key in keys if key in known]
-
-
-def _page(rows: list[Row], notes: Sequence[str]) -> list[str]:
-    text = ["# Wide data", "", "<!-- findings -->", ""]
-    text += [f"- {sentence}" for sentence in findings(rows)] + ["", "<!-- tables -->", ""]
-    tables = {"rows": results, "growth": growth, "bounds": root_bounds}
-    for name, study in STUDIES.items():
-        members = chosen(name, rows)
-        if members:
-            text += [f"## {study.title}", "", study.question, ""]
-            for table in (tables[name](members), _remarks(members)):
-                if table.rows:
-                    text += [*markdown_rows(table), "", *(f"- {note}" for note in table.notes), ""]
-    text += ["<!-- machine -->", "", *(f"- {note}" for note in notes)]
-    commits = sorted({row.commit for row in rows})
-    text += [f"- rows measured at {', '.join(commits)}"] if commits else []
-    latest = {CONTENDERS[row.contender].solver: row.versions for row in rows if row.versions}
-    return text + [f"- {solver}: {versions}" for solver, versions in sorted(latest.items())]
-
-
 # Findings ------------------------------------------------------------------------------------
 
 
 def findings(rows: list[Row]) -> list[str]:
     """Sentences whose every number comes from the rows."""
-    ours = [row for row in chosen("rows", rows) if row.contender == "bestk"]
+    ours = [row for row in PARTS["rows"].chosen(rows) if row.contender == "bestk"]
     if not ours:
         return []
     return [
@@ -85,7 +42,7 @@ def findings(rows: list[Row]) -> list[str]:
         *_worth_of_the_box(rows),
         *_growing(rows),
         *_held(rows),
-        *_refuted(rows),
+        refuted(rows, label),
     ]
 
 
@@ -107,7 +64,7 @@ def _closed_and_open(ours: list[Row]) -> list[str]:
 
 def _against(peer: str, rows: list[Row]) -> list[str]:
     """Who closes what, and how many times as fast, in the same box."""
-    known = {(row.instance, row.contender): row for row in chosen("rows", rows)}
+    known = by_task(PARTS["rows"].chosen(rows))
     pairs = [
         (known[i, "bestk"], known[i, peer])
         for i in ROWS
@@ -127,7 +84,7 @@ def _against(peer: str, rows: list[Row]) -> list[str]:
 
 
 def _worth_of_the_box(rows: list[Row]) -> list[str]:
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     parts = [
         f"{label(i)}: {_outcome(known[i, 'bestk'])} in the box, "
         f"{_outcome(known[i, 'bestk' + FREE])} without"
@@ -138,7 +95,9 @@ def _worth_of_the_box(rows: list[Row]) -> list[str]:
 
 
 def _growing(rows: list[Row]) -> list[str]:
-    ours = [row for row in chosen("growth", rows) if row.contender == "bestk" and row.is_closed]
+    ours = [
+        row for row in PARTS["growth"].chosen(rows) if row.contender == "bestk" and row.is_closed
+    ]
     if len(ours) < 2:
         return []
     a, b = ours[0], ours[-1]
@@ -156,7 +115,7 @@ def _data(row: Row) -> float:
 
 
 def _held(rows: list[Row]) -> list[str]:
-    boxed = [row for row in chosen("rows", rows) if row.is_boxed and not row.complaint]
+    boxed = [row for row in PARTS["rows"].chosen(rows) if row.is_boxed and not row.complaint]
     held = [row for row in boxed if row.largest >= HELD * row.M]
     if held:
         names = ", ".join(f"{row.contender} on {label(row.instance)}" for row in held)
@@ -165,20 +124,21 @@ def _held(rows: list[Row]) -> list[str]:
     return [f"No model has a coefficient at its box; the largest is {percent(share)} of it."]
 
 
-def _refuted(rows: list[Row]) -> list[str]:
-    wrong = [row for row in rows if "above" in row.complaint]
-    text = ", ".join(f"{row.contender} on {label(row.instance)}" for row in wrong)
-    return [f"Claimed bounds that a model refutes: {text or 'none'}."]
-
-
 # Tables --------------------------------------------------------------------------------------
+
+
+def tables(part: str, members: list[Row], rows: list[Row]) -> list[Table]:
+    """The table of a part, and what went wrong in it."""
+    table = {"rows": results, "growth": growth, "bounds": root_bounds}[part]
+    wrong = Table(name="", columns=["what went wrong", "n, p, rho, α", "reason"])
+    return [table(members), *remarks(members, label, wrong)]
 
 
 def results(rows: list[Row]) -> Table:
     """Instances against contenders; what others report in the last column."""
     instances = list(dict.fromkeys(row.instance for row in rows))
     names = [name for name in CONTENDERS if any(row.contender == name for row in rows)]
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     table = Table(name="", columns=["n, p, rho, α", "box", *names, "bound 0", "elsewhere"])
     for i in instances:
         cells = [_with_memory(known[i, name]) if (i, name) in known else "-" for name in names]
@@ -214,7 +174,7 @@ def _objective(row: Row) -> float:
 
 
 def growth(rows: list[Row]) -> Table:
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     table = Table(
         name="",
         columns=["p", "bestk", "nodes", "MiB", "MiB of X", "MiB of p x p", "l0bnb", "MiB"],
@@ -243,7 +203,7 @@ def growth(rows: list[Row]) -> Table:
 
 def root_bounds(rows: list[Row]) -> Table:
     """Methods downwards; gap of the bound at the root and seconds for it, with box and without."""
-    known = {(row.instance, row.contender): row for row in rows}
+    known = by_task(rows)
     heads = [(i, ending) for i in ROOTS for ending in ("", FREE)]
     columns = [f"{label(i)}{ending or ', box'}" for i, ending in heads]
     table = Table(name="", columns=["method", *columns])
@@ -264,25 +224,13 @@ def root_bounds(rows: list[Row]) -> Table:
 def _root(row: Row | None) -> str:
     if row is None:
         return "-"
-    if row.complaint:
-        return "refuted" if "above" in row.complaint else "failed"
-    return f"{percent(row.gap)}, {row.bound_seconds:.2g} s"
-
-
-def _remarks(rows: list[Row]) -> Table:
-    table = Table(name="", columns=["what went wrong", "n, p, rho, α", "reason"])
-    for row in rows:
-        if row.complaint:
-            table.rows.append([row.contender, label(row.instance), row.complaint[:160]])
-    return table
+    return row.failure or f"{percent(row.gap)}, {row.bound_seconds:.2g} s"
 
 
 def _outcome(row: Row) -> str:
-    if row.complaint:
-        return "refuted" if "above" in row.complaint else "failed"
     if row.is_closed:
         return f"{row.seconds:.3g} s"
-    return f"{percent(row.gap)} after {row.seconds:.0f} s"
+    return row.failure or f"{percent(row.gap)} after {row.seconds:.0f} s"
 
 
 def _with_memory(row: Row) -> str:

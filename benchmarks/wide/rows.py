@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
+from ..harness import contest
 from ..harness.referee import ROUNDING
-from ..synthetic import rows as synthetic_rows
-from ..synthetic.standings import best_known
-from .studies import CONTENDERS, Instance
+from .parts import CONTENDERS
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row(synthetic_rows.Row):
+class Row(contest.Row):
     """One contender on one instance."""
 
     M: float
@@ -24,10 +23,6 @@ class Row(synthetic_rows.Row):
     """The largest coefficient of the model, in absolute value."""
 
     @property
-    def instance(self) -> Instance:  # type: ignore[override]
-        return Instance(self.n, self.p, self.rho, self.alpha, self.M, self.k)
-
-    @property
     def is_boxed(self) -> bool:
         return CONTENDERS[self.contender].is_boxed
 
@@ -35,6 +30,10 @@ class Row(synthetic_rows.Row):
     def is_inside(self) -> bool:
         """Whether the model lies in the box, told or not."""
         return self.largest <= self.M * (1.0 + ROUNDING)
+
+    def refutes(self, other: Any) -> bool:
+        """A model says nothing about a box that it is not in."""
+        return super().refutes(other) and (self.is_inside or not other.is_boxed)
 
     @property
     def trivial_gap(self) -> float:
@@ -45,17 +44,3 @@ class Row(synthetic_rows.Row):
     def bound_seconds(self) -> float:
         """Of the bound at the root, without data, products and model."""
         return float(json.loads(self.notes)["bound seconds"])
-
-
-def reviewed(rows: Iterable[Row]) -> list[Row]:
-    """The last row of each task; a bound is refuted by a model below it that lies in its box."""
-    latest = list({(row.instance, row.contender): row for row in rows}.values())
-    anywhere, inside = best_known(latest), best_known(row for row in latest if row.is_inside)
-
-    def review(row: Row) -> Row:
-        best = (inside if row.is_boxed else anywhere).get(row.instance, float("inf"))
-        if row.complaint or not row.lower_bound > best + ROUNDING * row.yy:
-            return row
-        return replace(row, complaint=f"bound {row.lower_bound:.9g} is above another's model")
-
-    return [review(row) for row in latest]

@@ -7,27 +7,25 @@ import numpy as np
 import pytest
 
 from benchmarks.harness import rows
-from benchmarks.harness.answering import peak_memory
-from benchmarks.harness.arena import Arena, Task, measure_missing
+from benchmarks.harness.arena import Arena, Instance, Task, measured
+from benchmarks.harness.contest import reviewed
 from benchmarks.harness.paper import GAP
 from benchmarks.harness.referee import refitted
-from benchmarks.wide import __main__ as wide
-from benchmarks.wide import report as wide_report
-from benchmarks.wide.report import findings, results, root_bounds
-from benchmarks.wide.rows import Row, reviewed
-from benchmarks.wide.studies import (
+from benchmarks.wide.parts import (
     CONTENDERS,
     FREE,
     GROWTH,
+    PARTS,
     PEERS,
     ROOT_BOUNDS,
     ROOTS,
     ROWS,
-    STUDIES,
-    Instance,
 )
+from benchmarks.wide.report import findings, results, root_bounds
+from benchmarks.wide.rows import Row
+from benchmarks.wide.study import Wide
 
-TINY = Instance(30, 40, 0.1, 0.1, 1.5, 2)
+TINY = Instance(30, 40, 0.1, 0.1, 2, M=1.5)
 
 
 def row(contender="bestk", instance=ROWS[0], **changes):
@@ -56,9 +54,9 @@ def row(contender="bestk", instance=ROWS[0], **changes):
 # Who meets whom --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", STUDIES)
-def test_studies_know_their_contenders(name):
-    tasks = STUDIES[name].tasks()
+@pytest.mark.parametrize("name", PARTS)
+def test_parts_know_their_contenders(name):
+    tasks = PARTS[name].tasks()
     assert len(set(tasks)) == len(tasks) > 0
     assert {task.contender for task in tasks} <= set(CONTENDERS)
     instances = [task.instance for task in tasks]
@@ -67,7 +65,7 @@ def test_studies_know_their_contenders(name):
 
 
 def test_limits_of_the_rows():
-    limits = {(task.instance.name, task.contender): task.limit for task in STUDIES["rows"].tasks()}
+    limits = {(task.instance.name, task.contender): task.limit for task in PARTS["rows"].tasks()}
     assert len(ROWS) == 8
     for instance in ROWS:
         few = instance.n in (100, 200)
@@ -79,15 +77,15 @@ def test_limits_of_the_rows():
 
 
 def test_a_limit_and_an_instance_can_be_asked_for():
-    tasks = STUDIES["rows"].tasks(limit=3.0, only="200-3000-0.1-10")
-    assert {task.instance for task in tasks} == {Instance(200, 3000, 0.1, 10.0, 1.5)}
+    tasks = PARTS["rows"].tasks(limit=3.0, only="200-3000-0.1-10")
+    assert {task.instance for task in tasks} == {Instance(200, 3000, 0.1, 10.0, M=1.5)}
     assert {task.limit for task in tasks} == {3.0}
     assert {task.contender for task in tasks} == {"bestk", *PEERS}
-    assert STUDIES["growth"].tasks(only="200-3000-0.1-10") == []
+    assert PARTS["growth"].tasks(only="200-3000-0.1-10") == []
 
 
 def test_growth_spares_the_peer_where_it_is_too_large():
-    peers = [task.instance.p for task in STUDIES["growth"].tasks() if task.contender == "l0bnb"]
+    peers = [task.instance.p for task in PARTS["growth"].tasks() if task.contender == "l0bnb"]
     assert peers == [1000, 3000, 10_000]
     assert [i.p for i in GROWTH] == [1000, 3000, 10_000, 30_000, 100_000]
 
@@ -101,18 +99,6 @@ def test_root_bounds_come_with_and_without_a_box():
 
 
 # Rows ------------------------------------------------------------------------------------------
-
-
-def test_rows_come_back_as_they_were(tmp_path):
-    path = tmp_path / "wide.csv"
-    written = [row(), row("l0bnb", complaint='at the price 3, "no"', memory=np.nan)]
-    for item in written:
-        rows.append(path, item, threads=1)
-    first, second = rows.read(path, Row)
-    assert first == written[0]
-    assert first.instance == ROWS[0]
-    assert second.complaint == written[1].complaint
-    assert np.isnan(second.memory)
 
 
 def test_a_model_refutes_bounds_of_its_box_only():
@@ -135,7 +121,7 @@ def test_the_trivial_gap_is_that_of_the_bound_zero():
 
 
 def made_up():
-    """A few rows of every study: closed, open, failed, refuted."""
+    """A few rows of every part: closed, open, failed, refuted."""
     open_row = ROWS[6]
     return [
         row(seconds=0.5),
@@ -195,52 +181,33 @@ def test_bounds_at_the_root_stand_beside_each_other():
 
 def test_a_page_and_a_figure_from_rows_alone(tmp_path):
     path = tmp_path / "wide.csv"
+    rows.begin(path, Row, ["a machine"])
     for item in made_up():
-        rows.append(path, item, threads=1)
-    wide_report.write(path, docs=tmp_path / "docs")
+        rows.append(path, item)
+    Wide().write(path, tmp_path / "docs")
     page = path.with_suffix(".md").read_text()
     marks = ["<!-- findings -->", "<!-- tables -->", "<!-- machine -->"]
     places = [page.index(mark) for mark in marks]
     assert places == sorted(places)
-    for study in STUDIES.values():
-        assert study.title in page
+    for part in PARTS.values():
+        assert part.title in page
     assert "chose 3 features, not 10" in page
     assert (tmp_path / "docs" / "wide_growth.svg").read_text().startswith("<?xml")
 
 
 def test_a_page_without_rows_is_empty(tmp_path):
-    wide_report.write(tmp_path / "wide.csv", docs=tmp_path)
+    Wide().write(tmp_path / "wide.csv", tmp_path)
     page = (tmp_path / "wide.md").read_text()
     assert "##" not in page
     assert not (tmp_path / "wide_growth.svg").exists()
-
-
-def test_the_command_measures_what_was_asked_for(tmp_path, monkeypatch):
-    measured = []
-
-    def run(self, task, contender, kind):
-        measured.append((task.instance.name, task.contender, task.limit))
-        return row(task.contender, instance=task.instance, limit=task.limit)
-
-    monkeypatch.setattr(Arena, "of", lambda *args: Arena(*args, 1))
-    monkeypatch.setattr(Arena, "run", run)
-    monkeypatch.setattr(wide, "RESULTS", tmp_path)
-    monkeypatch.setattr(wide_report, "write", lambda path: None)
-    command = ["wide", "--only", "200-3000-0.1-10", "--limit", "2"]
-    monkeypatch.setattr("sys.argv", command)
-    for _ in range(2):  # the second time nothing is missing
-        wide.main()
-        assert measured == [("200-3000-0.1-10", name, 2.0) for name in ("bestk", "l0bnb", "el0ps")]
 
 
 # A real run ------------------------------------------------------------------------------------
 
 
 def test_a_tiny_instance_in_the_arena(tmp_path):
-    path = tmp_path / "wide.csv"
     tasks = [Task(TINY, name, 20.0) for name in ("bestk", "root: ADMM, 100 steps")]
-    measure_missing(tasks, path, threads=1, contenders=CONTENDERS, kind=Row)
-    ours, root = rows.read(path, Row)
+    ours, root = measured(tasks, {}, CONTENDERS, kind=Row, threads=1)
     assert ours.complaint == root.complaint == ""
     assert ours.is_closed
     assert ours.gap <= GAP * (1 + 1e-6)
@@ -253,9 +220,3 @@ def test_a_tiny_instance_in_the_arena(tmp_path):
     truth = refitted(X, y, arena.true_support, TINY.alpha)
     assert arena._true_model(X, y, np.inf) == pytest.approx(truth)
     assert arena._true_model(X, y, 0.1) == np.inf
-
-
-def test_peak_memory_is_that_of_this_process():
-    before = peak_memory()
-    block = np.ones(2**23)  # 64 MiB
-    assert peak_memory() >= max(before, block.nbytes / 2**20)
