@@ -76,14 +76,8 @@ def library(threads: int, quick: bool) -> Table:
     for system, duration, k, allowed in announced(rows):
         X, derivatives, _, coef = make_dynamics(system, duration)
         for target, y in enumerate(np.ascontiguousarray(derivatives.T)):
-            question = Question(
-                k=k,
-                alpha=ALPHA,
-                gap=0.0,
-                time_limit=60.0,
-                threads=threads,
-                options={"honest": True},
-            )
+            limits = {"gap": 0.0, "time_limit": 60.0, "threads": threads}
+            question = Question(k=k, alpha=ALPHA, **limits, options={"honest": True})
             claim = run_solver("bestk", X, y, question=question)
             truth = np.flatnonzero(coef[target])
             true_model = refitted(X, y, truth, ALPHA)

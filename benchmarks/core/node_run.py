@@ -5,13 +5,12 @@ on a batch of the same form. Products are those that a method on dense vectors c
 for one node, and A @ G for a batch.
 """
 
-import json
-import sys
 import time
 
 import numpy as np
 
 import bestk
+from benchmarks.harness.process import answer
 from bestk.base.threads import Workers, blas_threads
 from bestk.bounds.methods import Admm
 from bestk.bounds.node_batch import Batch
@@ -68,19 +67,17 @@ def admm_seconds(form, split, k, threads):
         return (fastest(lambda: run(41), 3) - fastest(lambda: run(1), 3)) / 40
 
 
-def main(n, p, rho, k, alpha, gap, limit, threads, answer_file):
-    n, p, k, threads = int(n), int(p), int(k), int(threads)
-    gap = float(gap)
-    X, y, _ = make_synthetic(n, p, k, rho=float(rho))
+def main(n, p, rho, k, alpha, gap, limit, threads):
+    X, y, _ = make_synthetic(n, p, k, rho=rho)
 
     def solve():
         return bestk.solve(
             X,
             y,
             k=k,
-            alpha=float(alpha),
+            alpha=alpha,
             gap_tol=gap,
-            time_limit=float(limit),
+            time_limit=limit,
             callback=lambda state: state.explained_gap <= gap,
             n_threads=threads,
         )
@@ -95,7 +92,7 @@ def main(n, p, rho, k, alpha, gap, limit, threads, answer_file):
     with blas_threads(threads):
         product, products = fastest(lambda: A @ G[:, 0]), fastest(lambda: A @ G)
         admm = admm_seconds(watch.form, watch.split, k, threads)
-    answer = {
+    return {
         "seconds": seconds,
         "nodes": int(result.n_nodes),
         "bounded": watch.nodes,
@@ -107,9 +104,7 @@ def main(n, p, rho, k, alpha, gap, limit, threads, answer_file):
         "products_seconds": products,
         "admm_seconds": admm,
     }
-    with open(answer_file, "w") as file:
-        json.dump(answer, file)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(main)

@@ -4,26 +4,14 @@ Times bestk.solve against X.T @ X in the same process, before and after, and rec
 resident memory rises above what it was when X and y had been made. The objective is recomputed.
 """
 
-import json
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
 import bestk
+from benchmarks.harness.process import MIB, answer, resident
 from bestk.datasets import make_synthetic
-
-MIB = 2**20
-
-
-def resident(field: str) -> float:
-    """VmRSS (now) or VmHWM (highest since the last reset) in bytes; nan where /proc has none."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    line = next(line for line in status.read_text().splitlines() if line.startswith(field))
-    return 1024.0 * float(line.split()[1])
 
 
 def reset_high_water_mark() -> None:
@@ -39,10 +27,7 @@ def gram_seconds(X: np.ndarray) -> float:
     return time.perf_counter() - start
 
 
-def main(arguments: list[str]) -> None:
-    n, p, k, threads = (int(arguments[i]) for i in (0, 1, 3, 6))
-    rho, alpha, gap = (float(arguments[i]) for i in (2, 4, 5))
-
+def main(n, p, rho, k, alpha, gap, threads):
     tiny = make_synthetic(200, 40, k=5)
     bestk.solve(tiny.X, tiny.y, k=5, alpha=alpha, n_threads=threads)
     X, y, _ = make_synthetic(n, p, k, rho=rho)
@@ -67,10 +52,10 @@ def main(arguments: list[str]) -> None:
 
     coef = result.coef
     residual = y - X @ coef
-    answer = {
+    return {
         "seconds": seconds,
         "gram_seconds": min(before, after),
-        "memory_mib": (peak - base) / MIB,
+        "memory_mib": peak - base,
         "allowed_mib": (6 * p * p * 8 + 500e6) / MIB,
         "nodes": int(result.n_nodes),
         "size": int(np.count_nonzero(coef)),
@@ -78,9 +63,7 @@ def main(arguments: list[str]) -> None:
         "objective": float(residual @ residual + alpha * (coef @ coef)),
         "lower_bound": float(result.lower_bound),
     }
-    with open(arguments[-1], "w") as file:
-        json.dump(answer, file)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    answer(main)

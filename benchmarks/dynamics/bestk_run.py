@@ -3,6 +3,7 @@
 import sys
 
 from benchmarks.dynamics.tuning import Loop, run
+from benchmarks.harness.process import claim
 from bestk import Advanced, Problem
 from bestk.datasets import make_dynamics
 
@@ -28,20 +29,9 @@ def tune(data, **options):
             for k, result in path.items():
                 loop.fitted()
                 loop.offer_equation(equation, result.coef, {"k": k, "alpha": alpha})
-                loop.solves.append(
-                    {
-                        "equation": equation,
-                        "k": k,
-                        "alpha": alpha,
-                        "support": result.support.tolist(),
-                        "coef": result.coef[result.support].tolist(),
-                        "objective": result.objective,
-                        "lower_bound": result.lower_bound,
-                        "seconds": result.seconds,
-                        "nodes": result.n_nodes,
-                        "claims_optimal": result.status.name == "OPTIMAL",
-                    }
-                )
+                cell = {"equation": equation, "k": k, "alpha": alpha}
+                claims_optimal = result.status.name == "OPTIMAL"
+                loop.solves.append(claim(result) | cell | {"claims_optimal": claims_optimal})
     return loop
 
 

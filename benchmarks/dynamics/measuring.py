@@ -102,15 +102,8 @@ def _run(
         # The grid of bestk has limits for each solve only, so it may take longest.
         solves = len(effort.ks) * len(effort.alphas) * data.Y.shape[1]
         patience = len(methods) * (2 * effort.loop_limit + 120) + solves * effort.solve_limit
-        python = python_of(environment)
-        answers = run_script(
-            python,
-            script,
-            data_file,
-            answer_file,
-            threads=1,
-            patience=patience,
-        )
+        python, files = python_of(environment), (data_file, answer_file)
+        answers = run_script(python, script, *files, threads=1, patience=patience)
         if "error" in answers and answer_file.exists():
             answers |= json.loads(answer_file.read_text())
     return answers
@@ -166,14 +159,8 @@ def _judged(
             best[cell] = objective
         true_support = np.flatnonzero(truth[equation])
         rival = refitted(data.X, y, true_support, alpha) if len(true_support) <= k else np.inf
-        verdict = judge(
-            data.X,
-            y,
-            k=k,
-            alpha=alpha,
-            claim=solve,
-            best_known=min(rival, best[cell]),
-        )
+        rival = min(rival, best[cell])
+        verdict = judge(data.X, y, k=k, alpha=alpha, claim=solve, best_known=rival)
         complaints |= {verdict.complaint} - {""}
         # Recomputing rounds differently, so "exactly 0" is about the claim that was judged.
         proven += not verdict.complaint and solve["objective"] == solve["lower_bound"]

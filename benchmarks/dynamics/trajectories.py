@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -18,6 +19,10 @@ DT = 0.002
 LICENSED_TERMS = 100
 """The built-in licence of Gurobi ends at 200 variables, and each term takes two."""
 TEST_RUNS, TEST_SECONDS, TEST_DT = 10, 10.0, 0.01
+
+
+Slopes = Callable[[np.ndarray, float], np.ndarray]
+"""From states and the time between them to derivatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +62,17 @@ class Split:
     X_valid: np.ndarray
     Y_valid: np.ndarray
 
+    @classmethod
+    def of(cls, states: np.ndarray, n_rows: int, dt: float, slopes: Slopes) -> Split:
+        """The first rows to fit, the others to choose by; each part has slopes of its own."""
+        train, valid = states[:n_rows], states[n_rows:]
+        return cls(
+            X=terms(train),
+            Y=slopes(train, dt),
+            X_valid=terms(valid),
+            Y_valid=slopes(valid, dt),
+        )
+
 
 def split(system: str, duration: float, trial: int) -> Split:
     """A noisy trajectory of 1.5 durations: two thirds to fit, the last third to choose by.
@@ -64,14 +80,7 @@ def split(system: str, duration: float, trial: int) -> Split:
     Terms come from the raw noisy states; each part is smoothed on its own.
     """
     states = simulate(system, 1.5 * duration, noise=0.002, dt=DT, seed=trial)
-    n_rows = int(duration / DT)
-    train, valid = states[:n_rows], states[n_rows:]
-    return Split(
-        X=terms(train),
-        Y=derivatives(train, DT),
-        X_valid=terms(valid),
-        Y_valid=derivatives(valid, DT),
-    )
+    return Split.of(states, int(duration / DT), DT, derivatives)
 
 
 def terms(states: np.ndarray) -> np.ndarray:

@@ -1,9 +1,8 @@
 """The grid of a cross-validation: python cv_run.py N P RHO K THREADS ANSWER.json."""
 
-import json
-import sys
 import time
 
+from benchmarks.harness.process import answer
 from bestk import SparseRidgeCV
 from bestk.datasets import make_synthetic
 
@@ -11,10 +10,10 @@ ALPHAS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 FOLDS = 5
 
 
-def main(n, p, rho, k, threads, answer_file):
-    X, y, _ = make_synthetic(int(n), int(p), int(k), rho=float(rho))
+def main(n, p, rho, k, threads):
+    X, y, _ = make_synthetic(n, p, k, rho=rho)
     model = SparseRidgeCV(
-        ks=range(1, int(k) + 1), alphas=ALPHAS, cv=FOLDS, fit_intercept=False, time_limit=20.0
+        ks=range(1, k + 1), alphas=ALPHAS, cv=FOLDS, fit_intercept=False, time_limit=20.0
     )
     warm = make_synthetic(4000, 120, 8, rho=0.9)
     model.fit(warm.X, warm.y)
@@ -31,15 +30,13 @@ def main(n, p, rho, k, threads, answer_file):
         for fold, path in enumerate(paths)
         for result in path.values()
     }
-    answer = {
+    return {
         "seconds": seconds,
         "proven": f"{validation.share_proven:.1%}",
         "fits": len(models),
         "models": models,
     }
-    with open(answer_file, "w") as file:
-        json.dump(answer, file)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(main)

@@ -58,7 +58,6 @@ def tables(rows: list[Row]) -> Iterator[str]:
 
 def _recovery(rows: list[Row]) -> Table:
     table = Table(
-        name="recovery",
         columns=[
             *("noise", "method", "systems", "recovered", "equations", "recovered"),
             *("offered", "median s"),
@@ -86,12 +85,8 @@ def _recovery(rows: list[Row]) -> Table:
 
 def _runners_up(rows: list[Row]) -> Table:
     """Does a close runner-up warn of a wrong equation?"""
-    table = Table(
-        name="runners-up",
-        columns=[
-            *("noise", "equation", "equations", "median ratio", f"ratio above {CLOSE}"),
-        ],
-    )
+    columns = ["noise", "equation", "equations", "median ratio", f"ratio above {CLOSE}"]
+    table = Table(columns=columns)
     ours = [row for row in rows if row.method == "bestk" and not isnan(row.ratio)]
     for noise in sorted({row.noise for row in ours}):
         for right, name in ((True, "right"), (False, "wrong")):
@@ -105,7 +100,7 @@ def _runners_up(rows: list[Row]) -> Table:
 
 def _unproven(rows: list[Row]) -> Table:
     columns = ["system", "noise", "equation", "proven", "slowest s", "at k", "gap of the chosen"]
-    table = Table(name="unproven", columns=columns)
+    table = Table(columns=columns)
     for row in rows:
         if row.method == "bestk" and _closed(row) < row.solves:
             table.rows.append(

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.signal import savgol_filter
 from sklearn.preprocessing import PolynomialFeatures
 
-from ..dynamics.trajectories import DEGREE, Split, derivatives, terms
+from ..dynamics.trajectories import DEGREE, Split, derivatives
 from ..harness.environments import VENVS, python_of, run_script
 
 ROWS_PER_PERIOD, PERIODS = 500, 10
@@ -36,15 +36,8 @@ class Flow:
         scale = np.sqrt(np.mean(self.states**2, axis=0)).mean()
         rng = np.random.default_rng(1)
         states = self.states + rng.normal(0.0, noise * scale, self.states.shape)
-        n_rows = len(states) * 2 // 3
-        train, valid = states[:n_rows], states[n_rows:]
         slopes = derivatives if noise > 0.0 else _differences
-        return Split(
-            X=terms(train),
-            Y=slopes(train, self.dt),
-            X_valid=terms(valid),
-            Y_valid=slopes(valid, self.dt),
-        )
+        return Split.of(states, len(states) * 2 // 3, self.dt, slopes)
 
 
 def _differences(states: np.ndarray, dt: float) -> np.ndarray:

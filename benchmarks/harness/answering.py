@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
-import resource
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -19,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-BRIEF = 2.0
-"""Seconds below which a call is noisy: the median of three counts, for every solver."""
+from .process import peak_memory, timed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,14 +61,10 @@ def run(solve: Solver, *packages: str) -> None:
     X, y = np.load(content.pop("X")), np.load(content.pop("y"))
     question = Question(**content)
     solve(*_tiny(question))
-    seconds: list[float] = []
-    while not seconds or (len(seconds) < 3 and seconds[-1] < BRIEF):
-        start = time.perf_counter()
-        answer = solve(X, y, question)
-        seconds.append(time.perf_counter() - start)
+    seconds, answer = timed(lambda: solve(X, y, question))
     support = np.flatnonzero(answer.coef)
     claim = {
-        "seconds": float(np.median(seconds)),
+        "seconds": seconds,
         "support": support.tolist(),
         "coef": np.asarray(answer.coef)[support].tolist(),
         "objective": float(answer.objective),
@@ -85,21 +78,6 @@ def run(solve: Solver, *packages: str) -> None:
         },
     }
     claim_file.write_text(json.dumps(claim))
-
-
-def peak_memory() -> float:
-    """MiB that this process has held at most: interpreter, packages and X included.
-
-    Linux counts the highest resident size of the parent into ru_maxrss of a process that it has
-    started, so that of the process itself is preferred.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM"):
-                return int(line.split()[1]) / 1024
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def _tiny(question: Question) -> tuple[np.ndarray, np.ndarray, Question]:

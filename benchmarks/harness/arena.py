@@ -6,7 +6,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -136,27 +136,17 @@ class Arena:
         X, y = self.data.arrays()
         head_start = self._tell(contender, question, X, y)
         claim = environments.run_on(self.data, contender.solver, question)
-        verdict = judge(
-            X,
-            y,
-            k=question.k,
-            alpha=question.alpha,
-            claim=claim,
-            best_known=self._true_model(X, y, question.options.get("M", np.inf)),
-        )
+        best = self._true_model(X, y, question.options.get("M", np.inf))
+        verdict = judge(X, y, k=question.k, alpha=question.alpha, claim=claim, best_known=best)
         versions = claim.get("versions", {})
-        columns = self.instance._asdict() | {
+        columns = {
+            **self.instance._asdict(),
+            **asdict(verdict),
             "contender": task.contender,
             "threads": question.threads,
             "limit": task.limit,
             "seconds": verdict.seconds + head_start,
-            "nodes": verdict.nodes,
-            "objective": verdict.objective,
-            "lower_bound": verdict.lower_bound,
-            "yy": verdict.yy,
-            "size": verdict.size,
             "true_features": len(set(self.true_support) & set(claim.get("support", []))),
-            "complaint": verdict.complaint,
             "notes": json.dumps(claim.get("notes", {})),
             "versions": ", ".join(f"{name} {number}" for name, number in versions.items()),
             "commit": machine.commit(),

@@ -23,8 +23,8 @@ T = TypeVar("T")
 class Table:
     """One group's rows; ``notes`` are sentences below it (machine, means, targets)."""
 
-    name: str
     columns: Sequence[str]
+    name: str = ""
     rows: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -162,10 +162,10 @@ def _results(rows: list[Row], best: dict[Instance, float]) -> Table:
     names = [name for name in CONTENDERS if name in present]
     cells = {(r.instance, r.contender): _cell(r, best.get(r.instance, np.nan)) for r in rows}
     if len(names) > len(instances):
-        table = Table(name="", columns=["contender", *map(label, instances)])
+        table = Table(columns=["contender", *map(label, instances)])
         table.rows.extend([name, *(cells.get((i, name), "-") for i in instances)] for name in names)
     else:
-        table = Table(name="", columns=["n, p, rho", *names])
+        table = Table(columns=["n, p, rho", *names])
         table.rows.extend(
             [label(i), *(cells.get((i, name), "-") for name in names)] for i in instances
         )
@@ -197,7 +197,7 @@ def _ablation(rows: list[Row]) -> Table:
     instances = list(dict.fromkeys(row.instance for row in rows))
     known = by_task(rows)
     names = [name for name in CONTENDERS if any(row.contender == name for row in rows)]
-    table = Table(name="", columns=["variant", "slow-down", *map(label, instances)])
+    table = Table(columns=["variant", "slow-down", *map(label, instances)])
     for name in names:
         runs = [known.get((i, name)) for i in instances]
         pairs = [(run, known[run.instance, "bestk"]) for run in runs if run is not None]
@@ -238,6 +238,6 @@ def _scaling(axis: str, instances: Sequence[Instance], rows: list[Row]) -> Table
 
 def absent() -> Table:
     """What the paper measured and we cannot."""
-    table = Table(name="", columns=["contender", "why not here", "the paper: (n, penalty) gap"])
+    table = Table(columns=["contender", "why not here", "the paper: (n, penalty) gap"])
     table.rows.extend([name, *facts] for name, facts in ABSENT.items())
     return table

@@ -3,8 +3,6 @@
 Both are measured in turn, after one warm-up of each; the median counts.
 """
 
-import json
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -13,17 +11,18 @@ from statistics import median
 import numpy as np
 
 import bestk
+from benchmarks.harness.process import answer
 from bestk.datasets import make_synthetic
 
 
 def measured(seconds, action, *arguments, **options):
     start = time.perf_counter()
-    answer = action(*arguments, **options)
+    result = action(*arguments, **options)
     seconds.append(time.perf_counter() - start)
-    return answer
+    return result
 
 
-def main(data_file: str, answer_file: str) -> None:
+def main(data_file):
     with np.load(data_file) as data:
         X, y = data["X"], data["y"]
         k, threads = int(data["k"]), int(data["threads"])
@@ -42,7 +41,7 @@ def main(data_file: str, answer_file: str) -> None:
         path = Path(folder) / "proof.npz"
         proof.save(path)
         size = path.stat().st_size
-    answer = {
+    return {
         "solve": median(solving),
         "verify": median(verifying),
         "valid": verification.is_valid,
@@ -54,8 +53,7 @@ def main(data_file: str, answer_file: str) -> None:
         "status": result.status.name,
         "bytes": size,
     }
-    Path(answer_file).write_text(json.dumps(answer))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    answer(main)

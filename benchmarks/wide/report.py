@@ -130,7 +130,7 @@ def _held(rows: list[Row]) -> list[str]:
 def tables(part: str, members: list[Row], rows: list[Row]) -> list[Table]:
     """The table of a part, and what went wrong in it."""
     table = {"rows": results, "growth": growth, "bounds": root_bounds}[part]
-    wrong = Table(name="", columns=["what went wrong", "n, p, rho, α", "reason"])
+    wrong = Table(columns=["what went wrong", "n, p, rho, α", "reason"])
     return [table(members), *remarks(members, label, wrong)]
 
 
@@ -139,7 +139,7 @@ def results(rows: list[Row]) -> Table:
     instances = list(dict.fromkeys(row.instance for row in rows))
     names = [name for name in CONTENDERS if any(row.contender == name for row in rows)]
     known = by_task(rows)
-    table = Table(name="", columns=["n, p, rho, α", "box", *names, "bound 0", "elsewhere"])
+    table = Table(columns=["n, p, rho, α", "box", *names, "bound 0", "elsewhere"])
     for i in instances:
         cells = [_with_memory(known[i, name]) if (i, name) in known else "-" for name in names]
         best = min((known[i, n] for n in names if (i, n) in known), key=_objective)
@@ -176,7 +176,6 @@ def _objective(row: Row) -> float:
 def growth(rows: list[Row]) -> Table:
     known = by_task(rows)
     table = Table(
-        name="",
         columns=["p", "bestk", "nodes", "MiB", "MiB of X", "MiB of p x p", "l0bnb", "MiB"],
     )
     for i in GROWTH:
@@ -206,7 +205,7 @@ def root_bounds(rows: list[Row]) -> Table:
     known = by_task(rows)
     heads = [(i, ending) for i in ROOTS for ending in ("", FREE)]
     columns = [f"{label(i)}{ending or ', box'}" for i, ending in heads]
-    table = Table(name="", columns=["method", *columns])
+    table = Table(columns=["method", *columns])
     names = dict.fromkeys(row.contender.removesuffix(FREE) for row in rows)
     for name in names:
         cells = [_root(known.get((i, name + ending))) for i, ending in heads]

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.harness.answering import Question, peak_memory
+from benchmarks.harness.answering import Question
 from benchmarks.harness.environments import run_solver
 from benchmarks.harness.fitting import refit
+from benchmarks.harness.process import peak_memory
 from benchmarks.harness.referee import judge, refitted
 
 ALPHA = 0.1
