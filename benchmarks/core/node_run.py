@@ -9,11 +9,10 @@ import time
 
 import numpy as np
 
-import bestk
-from benchmarks.harness.process import answer
+from benchmarks.harness.process import answer, solve_to
+from benchmarks.solvers.root_run import roots
 from bestk.base.threads import Workers, blas_threads
 from bestk.bounds.methods import Admm
-from bestk.bounds.node_batch import Batch
 from bestk.datasets import make_synthetic
 from bestk.search import bounder
 
@@ -50,18 +49,10 @@ def admm_seconds(form, split, k, threads):
     """Of one iteration on a batch, all nodes together."""
     with Workers(threads) as workers:
         method = Admm(form, split, workers)
-        p = form.p
 
         def run(iterations):
             method.iterations = iterations
-            batch = Batch(
-                states=np.zeros((BATCH, p), dtype=np.int8),
-                duals=np.zeros((BATCH, p)),
-                levels=np.zeros(BATCH),
-                bounds=np.full(BATCH, -np.inf),
-                work=np.zeros(BATCH),
-            )
-            method.search(batch, k, np.inf)
+            method.search(roots(BATCH, form.p), k, np.inf)
 
         run(1)  # factorisations are made once for all nodes
         return (fastest(lambda: run(41), 3) - fastest(lambda: run(1), 3)) / 40
@@ -71,16 +62,7 @@ def main(n, p, rho, k, alpha, gap, limit, threads):
     X, y, _ = make_synthetic(n, p, k, rho=rho)
 
     def solve():
-        return bestk.solve(
-            X,
-            y,
-            k=k,
-            alpha=alpha,
-            gap_tol=gap,
-            time_limit=limit,
-            callback=lambda state: state.explained_gap <= gap,
-            n_threads=threads,
-        )
+        return solve_to(gap, X, y, k=k, alpha=alpha, time_limit=limit, n_threads=threads)
 
     solve()
     watch = bounder.bound_and_fix = Stopwatch()

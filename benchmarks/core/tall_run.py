@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import bestk
-from benchmarks.harness.process import MIB, answer, resident
+from benchmarks.harness.process import MIB, answer, resident, solve_to
 from bestk.datasets import make_synthetic
 
 
@@ -36,16 +36,7 @@ def main(n, p, rho, k, alpha, gap, threads):
 
     reset_high_water_mark()
     start = time.perf_counter()
-    result = bestk.solve(
-        X,
-        y,
-        k=k,
-        alpha=alpha,
-        gap_tol=gap,
-        time_limit=600.0,
-        callback=lambda state: state.explained_gap <= gap,
-        n_threads=threads,
-    )
+    result = solve_to(gap, X, y, k=k, alpha=alpha, time_limit=600.0, n_threads=threads)
     seconds = time.perf_counter() - start
     peak = resident("VmHWM")
     after = gram_seconds(X)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from scipy.integrate import solve_ivp
@@ -25,8 +26,7 @@ Slopes = Callable[[np.ndarray, float], np.ndarray]
 """From states and the time between them to derivatives."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class System:
+class System(NamedTuple):
     """Lengths of the training part (seconds), and thresholds that suit its coefficients."""
 
     title: str
@@ -35,21 +35,9 @@ class System:
 
 
 SYSTEMS = {
-    "lorenz": System(
-        title="Lorenz",
-        durations=2 ** np.linspace(-2, 3.4, 12),
-        thresholds=10 ** np.linspace(-2, 1, 50),
-    ),
-    "hopf": System(
-        title="Hopf",
-        durations=2 ** np.linspace(0, 4, 12),
-        thresholds=10 ** np.linspace(-3, 0, 50),
-    ),
-    "mhd": System(
-        title="MHD",
-        durations=2 ** np.linspace(-1, 4, 12),
-        thresholds=10 ** np.linspace(-1.5, 1.5, 50),
-    ),
+    "lorenz": System("Lorenz", 2 ** np.linspace(-2, 3.4, 12), 10 ** np.linspace(-2, 1, 50)),
+    "hopf": System("Hopf", 2 ** np.linspace(0, 4, 12), 10 ** np.linspace(-3, 0, 50)),
+    "mhd": System("MHD", 2 ** np.linspace(-1, 4, 12), 10 ** np.linspace(-1.5, 1.5, 50)),
 }
 
 
@@ -104,16 +92,9 @@ def clean_runs(system: str, trial: int) -> list[tuple[np.ndarray, np.ndarray]]:
     runs = []
     for state in _initial_states(system, TEST_RUNS, seed=trial + 1):
         t = np.arange(0.0, TEST_SECONDS, TEST_DT)
-        states = solve_ivp(
-            _flow,
-            (t[0], t[-1]),
-            state,
-            args=(EQUATIONS[system],),
-            method="LSODA",
-            t_eval=t,
-            rtol=1e-12,
-            atol=1e-12,
-        ).y.T
+        options = {"method": "LSODA", "t_eval": t, "rtol": 1e-12, "atol": 1e-12}
+        equations = (EQUATIONS[system],)
+        states = solve_ivp(_flow, (t[0], t[-1]), state, args=equations, **options).y.T
         runs.append((terms(states), derivatives(states, TEST_DT)))
     return runs
 
