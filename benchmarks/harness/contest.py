@@ -142,7 +142,9 @@ class Contest(Study):
         parser.add_argument(
             "parts", nargs="*", type=self._part, metavar="PART", help=str([*self.parts])
         )
-        parser.add_argument("--only", choices=names, metavar="N-P-RHO-ALPHA", help="one instance")
+        parser.add_argument(
+            "--only", choices=sorted(names), metavar="N-P-RHO-ALPHA", help="one instance"
+        )
         parser.add_argument("--full", action="store_true", help="an hour for each run (days)")
         parser.add_argument("--limit", type=float, help="seconds for each run instead of the usual")
         parser.add_argument("--threads", type=int, default=2, help="of every solver (default 2)")

@@ -1,6 +1,6 @@
 """The study of wide data: who meets whom for how long, which rows count, and what a page says."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 
 import numpy as np
@@ -28,27 +28,16 @@ from benchmarks.wide.study import Wide
 TINY = Instance(30, 40, 0.1, 0.1, 2, M=1.5)
 
 
-def row(contender="bestk", instance=ROWS[0], **changes):
-    default = Row(
-        **instance._asdict(),
-        contender=contender,
-        threads=1,
-        limit=10.0,
-        seconds=1.0,
-        nodes=3,
-        objective=5.0,
-        lower_bound=5.0,
-        yy=20.0,
-        size=10,
-        true_features=10,
-        complaint="",
-        notes='{"bound seconds": 0.25}',
-        versions="python 3, numpy 2",
-        commit="abc",
-        memory=200.0,
-        largest=1.1,
-    )
-    return replace(default, **changes)
+@pytest.fixture
+def row(row):
+    """Makes a closed row of one of the instances, with changes."""
+
+    def make(contender="bestk", instance=ROWS[0], **changes):
+        usual = {"size": 10, "true_features": 10, "notes": '{"bound seconds": 0.25}'}
+        base = asdict(row(contender, **usual)) | instance._asdict()
+        return Row(**base | {"memory": 200.0, "largest": 1.1} | changes)
+
+    return make
 
 
 # Who meets whom --------------------------------------------------------------------------------
@@ -101,7 +90,7 @@ def test_root_bounds_come_with_and_without_a_box():
 # Rows ------------------------------------------------------------------------------------------
 
 
-def test_a_model_refutes_bounds_of_its_box_only():
+def test_a_model_refutes_bounds_of_its_box_only(row):
     outside = row("bestk" + FREE, objective=4.0, lower_bound=0.0, largest=1.6)
     inside = row("el0ps", objective=4.5, lower_bound=4.0, largest=1.4)
     assert all(not r.complaint for r in reviewed([row(), outside]))
@@ -113,14 +102,15 @@ def test_a_model_refutes_bounds_of_its_box_only():
     assert any("above" in r.complaint for r in reviewed([too_high, better]))
 
 
-def test_the_trivial_gap_is_that_of_the_bound_zero():
+def test_the_trivial_gap_is_that_of_the_bound_zero(row):
     assert row(objective=5.0, yy=20.0).trivial_gap == pytest.approx(5 / 15)
 
 
 # The page --------------------------------------------------------------------------------------
 
 
-def made_up():
+@pytest.fixture
+def made_up(row):
     """A few rows of every part: closed, open, failed, refuted."""
     open_row = ROWS[6]
     return [
@@ -140,8 +130,8 @@ def made_up():
     ]
 
 
-def test_findings_are_those_of_the_rows():
-    text = "\n".join(findings(made_up()))
+def test_findings_are_those_of_the_rows(row, made_up):
+    text = "\n".join(findings(made_up))
     assert "closes 2 of 3 problems" in text  # one of the growth study's is a row, too
     assert "100, 3000, 0.1, 10 with 20% after 60 s" in text
     assert "gives 33.3%; 9 of 10 true features found" in text
@@ -155,9 +145,9 @@ def test_findings_are_those_of_the_rows():
     assert findings([]) == []
 
 
-def test_tables_show_gaps_memory_and_what_others_report():
+def test_tables_show_gaps_memory_and_what_others_report(made_up):
     (first, *_), (last, *_) = (
-        [r for r in results(made_up()).rows if r[0] == name]
+        [r for r in results(made_up).rows if r[0] == name]
         for name in ("500, 3000, 0.1, 0.1", "100, 3000, 0.1, 10")
     )
     assert first[2:6] == [
@@ -172,17 +162,17 @@ def test_tables_show_gaps_memory_and_what_others_report():
     assert "MOSEK 10.1%" in last[-1]
 
 
-def test_bounds_at_the_root_stand_beside_each_other():
-    table = root_bounds([r for r in made_up() if r.contender in ROOT_BOUNDS])
+def test_bounds_at_the_root_stand_beside_each_other(made_up):
+    table = root_bounds([r for r in made_up if r.contender in ROOT_BOUNDS])
     assert len(table.rows) == len(ROOT_BOUNDS) / 2
     assert table.rows[0][0] == "descent"
     assert table.rows[0][1:] == ["6.67%, 0.25 s", "13.3%, 0.25 s"] * 2
 
 
-def test_a_page_and_a_figure_from_rows_alone(tmp_path):
+def test_a_page_and_a_figure_from_rows_alone(tmp_path, made_up):
     path = tmp_path / "wide.csv"
     rows.begin(path, Row, ["a machine"])
-    for item in made_up():
+    for item in made_up:
         rows.append(path, item)
     Wide().write(path, tmp_path / "docs")
     page = path.with_suffix(".md").read_text()
