@@ -1,4 +1,4 @@
-"""Tune bestk and its beam search on one trajectory: python dynamics_run.py DATA.npz ANSWER.json."""
+"""Tune bestk and its beam search on one trajectory: python bestk_run.py DATA.npz ANSWER.json."""
 
 import sys
 
