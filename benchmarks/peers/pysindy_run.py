@@ -11,7 +11,7 @@ import gurobipy as gp
 import numpy as np
 from pysindy.optimizers import FROLS, MIOSR, SSR, STLSQ, EnsembleOptimizer
 
-from benchmarks.tuning import Loop, run
+from benchmarks.dynamics.tuning import Loop, run
 
 ENSEMBLE = 50
 

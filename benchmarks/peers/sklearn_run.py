@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path, orthogonal_mp
 
-from benchmarks.tuning import Loop, run
+from benchmarks.dynamics.tuning import Loop, run
 
 PENALTIES = 50
 SWEEPS = 1000

@@ -7,7 +7,7 @@ options are those of bestk.solve; ``advanced`` holds the fields of bestk.Advance
 import numpy as np
 
 import bestk
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
 
 
 def solve(X, y, question):

@@ -6,8 +6,8 @@ f(b) >= f(b) + l0 ||b||_0 - l0 k >= 2 L - l0 k.
 
 - The pair is Leastsquares with L2norm. With the option ``M`` it is BigmL2norm, far faster where
   alpha is small, and the claim is conditional on |b| <= M; ``notes`` tell the M (null: none).
-- ``l0`` is the price of a feature in units of f, see benchmarks.penalty. ``start`` is the first
-  incumbent as well as the point from which the root is solved, so it prunes from the beginning.
+- ``l0`` is the price of a feature in units of f, see benchmarks.harness.prices. ``start`` is the
+  first incumbent as well as the point from which the root is solved, so it prunes at once.
 - The tolerance is exact: el0ps hands its search to pybnb, which is called here as el0ps calls it,
   but with a scale of our own, and without MPI. For an incumbent with k features and P =
   (f + l0 k) / 2, the question asks for P - L <= gap ((y'y + l0 k) / 2 - P).
@@ -29,9 +29,9 @@ from el0ps.datafit import Leastsquares
 from el0ps.penalty import BigmL2norm, L2norm
 from el0ps.solver.bnb import BoundSolver, ProblemWrapper
 
-from benchmarks.fitting import refit
-from benchmarks.penalty import forward_penalty, triangle
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit
+from benchmarks.harness.prices import forward_penalty, triangle
 
 
 def solve(X, y, question):

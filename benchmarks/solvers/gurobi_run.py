@@ -24,8 +24,8 @@ import gurobipy as gp
 import numpy as np
 from gurobipy import GRB
 
-from benchmarks.fitting import refit
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit
 
 FORMULATIONS = ("sos1", "bigM 50", "bigM 20", "bigM 5", "perspective", "eigen-perspective")
 VARIABLES = 200

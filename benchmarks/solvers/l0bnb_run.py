@@ -6,8 +6,8 @@ f(b) >= f(b) + l0 ||b||_0 - l0 k >= 2 L - l0 k.
 
 - Everything claimed is conditional on |b| <= M. Without the option ``M`` it is l0bnb's own rule,
   1.2 times the largest coefficient of the warm start; ``notes`` tell the M.
-- ``l0`` is the price of a feature in units of f, see benchmarks.penalty; without ``start``, forward
-  selection is the warm start. The answer is refitted on the support found, without the box.
+- ``l0`` is the price of a feature in units of f, see benchmarks.harness.prices; without ``start``,
+  forward selection is the warm start. The answer is refitted on the support, without the box.
 - Its gap is (P - L) / P, where P = (f + l0 k) / 2 at the incumbent. The question asks for
   2 (P - L) <= gap (y'y - f), so the tolerance is gap (y'y - f) / (f + l0 k) with the f of the warm
   start: exact if that is the optimum, otherwise a little too strict. Relaxations are solved to a
@@ -25,9 +25,9 @@ import time
 import numpy as np
 from l0bnb import BNBTree
 
-from benchmarks.fitting import refit
-from benchmarks.penalty import forward_penalty, forward_selection, triangle
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit
+from benchmarks.harness.prices import forward_penalty, forward_selection, triangle
 
 
 def solve(X, y, question):

@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
-from benchmarks.fitting import refit, unit_columns
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit, unit_columns
 
 
 def solve(X, y, question):

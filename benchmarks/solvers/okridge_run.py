@@ -2,7 +2,7 @@
 
 from okridge.tree import BNBTree
 
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
 
 
 def solve(X, y, question):

@@ -11,8 +11,8 @@ import warnings
 import numpy as np
 from sklearn.linear_model import orthogonal_mp
 
-from benchmarks.fitting import refit, unit_columns
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit, unit_columns
 
 
 def solve(X, y, question):

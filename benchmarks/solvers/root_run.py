@@ -11,9 +11,9 @@ import time
 
 import numpy as np
 
-from benchmarks.fitting import refit
-from benchmarks.penalty import forward_selection
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit
+from benchmarks.harness.prices import forward_selection
 from bestk import Problem
 from bestk.base.threads import Workers, blas_threads
 from bestk.bounds.methods import bound_and_fix, make_method
@@ -58,15 +58,20 @@ def bound_root(presolved, k, objective, options, workers):
         method.sweeps = 100_000
     if "factor" in options:
         method.twice *= options["factor"]
-    batch = Batch(
-        states=np.zeros((1, form.p), dtype=np.int8),
-        duals=np.zeros((1, form.p)),
-        levels=np.zeros(1),
-        bounds=np.full(1, -np.inf),
-        work=np.zeros(1),
-    )
+    batch = roots(1, form.p)
     bound_and_fix(method, form, split, batch, k, objective / yy, False, workers)
     return yy * float(batch.bounds[0])
+
+
+def roots(n, p):
+    """A batch of nodes at which nothing is decided, all the same."""
+    return Batch(
+        states=np.zeros((n, p), dtype=np.int8),
+        duals=np.zeros((n, p)),
+        levels=np.zeros(n),
+        bounds=np.full(n, -np.inf),
+        work=np.zeros(n),
+    )
 
 
 if __name__ == "__main__":

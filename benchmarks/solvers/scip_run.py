@@ -29,8 +29,8 @@ import time
 import numpy as np
 from pyscipopt import Model, quicksum
 
-from benchmarks.fitting import refit
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
+from benchmarks.harness.fitting import refit
 
 FORMULATIONS = ("sos1", "bigM 50", "bigM 20", "bigM 5", "perspective", "eigen-perspective")
 

@@ -33,7 +33,7 @@ import cvxpy as cp
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from benchmarks.runner import Answer, run
+from benchmarks.harness.answering import Answer, run
 
 LARGEST = 120
 """Features up to which an iteration of Clarabel takes seconds; it grows with p^6."""

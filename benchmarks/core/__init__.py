@@ -1,0 +1,1 @@
+"""bestk against targets and limits: tall data, nodes, term libraries, start-up."""

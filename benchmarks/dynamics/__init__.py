@@ -1,0 +1,1 @@
+"""Which method finds the equations of a noisy trajectory?"""

@@ -1,0 +1,1 @@
+"""The everyday surface: paths over k, and cross-validation."""

@@ -1,0 +1,1 @@
+"""What every study shares. Nothing is imported here: solver files run where only NumPy is."""

@@ -1,0 +1,1 @@
+"""The synthetic study of the paper: which solver proves the best model, and how fast?"""

@@ -1,0 +1,1 @@
+"""What trust costs: verification against the run it checks."""
