@@ -1,11 +1,12 @@
 """Data and conditions that tests of several folders share."""
 
 import tempfile
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from helpers.blas import blas_now, set_blas
-from helpers.forcing import Force
+from helpers.forcing import Force, forced
 
 import bestk
 
@@ -51,9 +52,10 @@ def nothing_is_left(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def force(monkeypatch) -> Force:
+def force() -> Iterator[Force]:
     """Changes to the tuning constants of the package, for one test."""
-    return Force(monkeypatch)
+    with forced() as force:
+        yield force
 
 
 @pytest.fixture

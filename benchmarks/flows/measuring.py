@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 import bestk
+from bestk import Problem
 from bestk.datasets import make_synthetic
-from bestk.problem.regression import Problem
-from bestk.results.result import PERFECT_FIT, Result
+from bestk.results.gaps import PERFECT_FIT
+from bestk.results.result import Result
 
 from ..dynamics.trajectories import LICENSED_TERMS, Split
 from ..harness.environments import python_of, run_script

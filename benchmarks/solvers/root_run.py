@@ -16,8 +16,10 @@ from benchmarks.harness.fitting import refit
 from benchmarks.harness.prices import forward_selection
 from bestk import Problem
 from bestk.base.threads import Workers, blas_threads
-from bestk.bounds.methods import bound_and_fix, make_method
-from bestk.bounds.node_batch import Batch
+from bestk.base.tuning import tuned
+from bestk.bounds.methods import bound_nodes, make_method
+from bestk.bounds.node_batch import NodeBatch
+from bestk.bounds.split import first_split
 from bestk.form.presolve import Presolved
 
 
@@ -49,29 +51,31 @@ def solve(X, y, question):
 
 def bound_root(presolved, k, objective, options, workers):
     """What one method proves about all models with at most k features, in units of f."""
-    form, split, yy = presolved.form, presolved.uniform, presolved.problem.yy
-    method = make_method(options["method"], form, split, workers)
-    for name in ("iterations", "closeness"):
-        if name in options and hasattr(method, name):
-            setattr(method, name, options[name])
-    if "closeness" in options:
-        method.sweeps = 100_000
-    if "factor" in options:
-        method.twice *= options["factor"]
+    form, yy = presolved.form, presolved.problem.yy
+    split = first_split(form)
     batch = roots(1, form.p)
-    bound_and_fix(method, form, split, batch, k, objective / yy, False, workers)
+    with tuned(**constants_of(options)):
+        method = make_method(options["method"], form, split, workers)
+        if "factor" in options:
+            method.twice *= options["factor"]
+        bound_nodes(method, form, split, batch, k, objective / yy, False, workers)
     return yy * float(batch.bounds[0])
+
+
+def constants_of(options):
+    """The tuning constants that the options stand for."""
+    constants = {}
+    if "iterations" in options:
+        constants["admm_iterations"] = options["iterations"]
+        constants["subgradient_iterations"] = options["iterations"]
+    if "closeness" in options:
+        constants |= {"closeness": options["closeness"], "sweeps": 100_000}
+    return constants
 
 
 def roots(n, p):
     """A batch of nodes at which nothing is decided, all the same."""
-    return Batch(
-        states=np.zeros((n, p), dtype=np.int8),
-        duals=np.zeros((n, p)),
-        levels=np.zeros(n),
-        bounds=np.full(n, -np.inf),
-        work=np.zeros(n),
-    )
+    return NodeBatch.of(np.zeros((n, p), dtype=np.int8), np.zeros((n, p)), np.zeros(n))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bestk.form.matrix import FEWEST_WIDE, WIDE_FROM
+from bestk.base.tuning import tuning
 
 from ..harness.arena import HELD, Instance
 from ..harness.contest import by_task, refuted, remarks
@@ -194,8 +194,8 @@ def growth(rows: list[Row]) -> Table:
         ]
         table.notes.append(
             f"over all p time grows like p^{slopes[0]:.2f}, memory like p^{slopes[1]:.2f}; "
-            f"from {FEWEST_WIDE} features and {WIDE_FROM:g} times the rows on no p x p matrix is "
-            "formed"
+            f"from {tuning().fewest_wide} features and {tuning().wide_from:g} times the rows on no "
+            "p x p matrix is formed"
         )
     return table
 

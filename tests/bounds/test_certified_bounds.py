@@ -5,14 +5,21 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.forms import uniform_split
 from helpers.instances import REGIMES, make_node, proven_split
-from helpers.nodes import cases, certified, certify_all, h, random_dual, well_posed
+from helpers.nodes import (
+    cases,
+    certified,
+    certify_all,
+    concluded,
+    h,
+    random_dual,
+    well_posed,
+)
 from helpers.seeds import seeds
 
 from bestk import Problem
 from bestk.base.constants import FREE, IN, OUT, UNIT_ROUNDOFF
-from bestk.bounds.kernels import certify
-from bestk.bounds.split import uniform_split
 from bestk.form.standard_form import StandardForm
 
 
@@ -54,7 +61,7 @@ def random_form(rng, exponent, n=4, p=3, limit=np.inf):
     problem = Problem.from_data(X, y, alpha=float(rng.choice([0.0, 1e-3])))
     form = StandardForm.of(problem, np.arange(p))
     if np.isfinite(limit):
-        problem = Problem.from_data(X, y, bounds=(-limit * form.unit, limit * form.unit))
+        problem = Problem.from_data(X, y, bounds=(-limit * form.scale, limit * form.scale))
         form = StandardForm.of(problem, np.arange(p))
     return X, y, form
 
@@ -124,7 +131,7 @@ def test_bound_with_wide_boxes_holds_in_exact_arithmetic(seed, exponent):
         value = exact_objective(X, y, form.problem.alpha, full)
         if value < best:
             best, coef = value, full
-    g = coef / form.unit
+    g = coef / form.scale
     for t in (uniform_split(form.A).t, np.zeros(3)):
         bound, _ = certified(form, t, state, 2, g, 2)
         assert not np.isfinite(bound) or Fraction(bound) <= best
@@ -139,9 +146,9 @@ def bound_of_pair(delta, eps, t, limit):
     b = c / (delta - eps)
     assert (np.abs(b) < limit).all()
     limits = np.full(2, limit)
-    bound, _ = certify(
-        A, c, np.full(2, t), -limits, limits, np.zeros(2, dtype=np.int8), 2, c / delta,
-        1.1 * eps, 2, np.inf, False, np.empty(2),
+    (bound,), _ = concluded(
+        A, c, np.full(2, t), -limits, limits, np.zeros((1, 2), dtype=np.int8), np.array([2]),
+        (c / delta)[None], 1.1 * eps, 2, np.inf, False,
     )  # fmt: skip
     return bound, 1.0 - 2 * c @ b + b @ A_true @ b
 

@@ -5,17 +5,18 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from helpers.forms import uniform_split
 from helpers.instances import make, standard_form
+from helpers.nodes import root_batch
 from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Problem, Status
 from bestk.base.constants import FREE, IN, OUT
 from bestk.base.threads import Workers
-from bestk.bounds.choice import choose
-from bestk.bounds.clusters import BlockBound, block_bound, block_split
-from bestk.bounds.methods import Batch
-from bestk.bounds.split import uniform_split
+from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
+from bestk.bounds.clusters import cluster_split
+from bestk.bounds.kernels.choice import choose
 from bestk.form.presolve import Presolved
 
 
@@ -30,7 +31,7 @@ def correlated(seed, n=60, p=10, rho=0.9):
 
 
 def split_of(form):
-    return block_split(form, uniform_split(form.A).smallest)
+    return cluster_split(form, uniform_split(form.A).smallest)
 
 
 def charge(split, p):
@@ -79,7 +80,7 @@ def test_split_is_proven_and_covers_every_feature_once(seed):
 @pytest.mark.parametrize("seed", range(25))
 def test_bound_and_exclusions_hold_at_any_dual_vector(seed, k):
     form = correlated(seed, p=9, rho=(0.6, 0.9, 0.97)[seed % 3])
-    bound = BlockBound(form, split_of(form))
+    bound = ClusterBound(form, split_of(form))
     rng = np.random.default_rng(seed)
     node = rng.choice([FREE, FREE, FREE, IN, OUT], form.p).astype(np.int8)
     node[np.flatnonzero(node == IN)[k:]] = FREE
@@ -97,18 +98,12 @@ def test_bound_and_exclusions_hold_at_any_dual_vector(seed, k):
 @pytest.mark.parametrize("seed", range(10))
 def test_nodes_of_a_batch_are_bounded_and_fixed(seed):
     form = correlated(seed, n=500, p=9, rho=0.9)
-    bound, k = BlockBound(form, split_of(form)), 3
+    bound, k = ClusterBound(form, split_of(form)), 3
     states = np.zeros((4, form.p), dtype=np.int8)
     states[1, 0], states[2, 0], states[3, [0, 3]] = IN, OUT, IN
     before = states.copy()
     best = optimum(form, free(form), k)
-    batch = Batch(
-        states=states,
-        duals=np.zeros((4, form.p)),
-        levels=np.zeros(4),
-        bounds=np.full(4, -np.inf),
-        work=np.zeros(4),
-    )
+    batch = root_batch(states)
     cutoff = best * (1 - 1e-4)
     bound.bound_and_fix(batch, k, best, cutoff, Workers(1))
     for state, fixed, value in zip(before, batch.states, batch.bounds, strict=True):
@@ -122,7 +117,7 @@ def test_nodes_of_a_batch_are_bounded_and_fixed(seed):
 def test_optimised_dual_vector_is_better_than_the_diagonal(seed):
     form = correlated(seed, n=2000, p=12, rho=0.95)
     k, t = 2, uniform_split(form.A).t
-    bound = BlockBound(form, split_of(form))
+    bound = ClusterBound(form, split_of(form))
     best = optimum(form, free(form), k)
     value = bound.certify(bound.maximise(free(form), k, best, best), free(form), k)[0]
     g = np.linalg.solve(form.A, form.c)
@@ -173,7 +168,7 @@ def all_choices(bound, state, u, k):
 @pytest.mark.parametrize("mu", [1e-1, 1e-2, 1e-9])
 def test_kernel_sums_over_all_choices(k, mu, node):
     form = correlated(k, p=8)
-    bound = BlockBound(form, split_of(form))
+    bound = ClusterBound(form, split_of(form))
     state = free(form)
     if node in ("inside", "both"):
         state[[1, 2, 6][: min(k, 3)]] = IN
@@ -181,7 +176,7 @@ def test_kernel_sums_over_all_choices(k, mu, node):
         state[[0, 5]] = OUT
     u = form.c - bound.split.Q @ np.random.default_rng(k).standard_normal(form.p) * 0.1
     b, with_feature = np.zeros(form.p), np.empty(form.p)
-    total = choose(u, state, *bound.options, k, mu, b, with_feature)
+    total = choose(bound.options, u, state, k, mu, b, with_feature)
     choices = all_choices(bound, state, u, k)
     gains = np.array([gain for _, gain, _, _ in choices])
     weights = np.exp((gains - gains.max()) / mu)
@@ -199,11 +194,10 @@ def test_kernel_sums_over_all_choices(k, mu, node):
 
 def test_kernel_knows_when_nothing_can_be_chosen():
     form = correlated(0, p=8)
-    bound = BlockBound(form, split_of(form))
+    bound = ClusterBound(form, split_of(form))
     state = free(form)
     state[:3] = IN
-    arguments = bound.options, 2, 1e-2, np.zeros(8), np.empty(8)
-    assert choose(form.c, state, *arguments[0], *arguments[1:]) == -np.inf
+    assert choose(bound.options, form.c, state, 2, 1e-2, np.zeros(8), np.empty(8)) == -np.inf
 
 
 @seeds(150, chunk=25)
@@ -215,7 +209,7 @@ def test_awkward_problems_get_valid_bounds_or_none(seed):
     if split is None:
         return
     for k in range(1, min(form.p, 4) + 1):
-        bound = BlockBound(form, split)
+        bound = ClusterBound(form, split)
         state = free(form)
         best = optimum(form, state, k)
         g = bound.maximise(state, k, max(best, 1e-12), best)
@@ -225,8 +219,8 @@ def test_awkward_problems_get_valid_bounds_or_none(seed):
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_trees_on_block_bounds_agree_with_brute_force(seed, cluster_bounds):
-    """However little they gain, block bounds take over: IN and OUT nodes are all theirs."""
+def test_trees_on_cluster_bounds_agree_with_brute_force(seed, cluster_bounds):
+    """However little they gain, cluster bounds take over: IN and OUT nodes are all theirs."""
     rng = np.random.default_rng(seed)
     form = correlated(seed, n=40, p=12, rho=(0.7, 0.95)[seed % 2])
     k, problem = int(rng.integers(2, 6)), form.problem
@@ -236,13 +230,13 @@ def test_trees_on_block_bounds_agree_with_brute_force(seed, cluster_bounds):
     assert result.status is Status.OPTIMAL
     assert result.lower_bound <= best * (1 + 1e-9)
     assert best <= result.objective * (1 + 1e-9)
-    blocks = [bool(s.clusters) for s in result.certificate.splits]
-    assert any(blocks) == (result.n_nodes > 1)
+    clusters = [bool(s.clusters) for s in result.certificate.splits]
+    assert any(clusters) == (result.n_nodes > 1)
 
 
 @pytest.mark.parametrize("k", range(3, 8))
 def test_fewer_features_than_the_truth_are_proven(k):
-    """Diagonal splits leave these open for minutes; blocks close them within a few nodes."""
+    """Diagonal splits leave these open for minutes; clusters close them within a few nodes."""
     X, y, coef = bestk.datasets.make_synthetic(4000, 120, k=8, rho=0.9)
     result = bestk.solve(X, y, k=k, node_limit=3000)
     assert result.status is Status.OPTIMAL
@@ -256,5 +250,5 @@ def test_fewer_features_than_the_truth_are_proven(k):
 def test_charges_below_the_errors_of_the_data_are_not_used():
     form = correlated(0)
     smallest = uniform_split(form.A).smallest
-    assert block_bound(form, smallest) is not None
-    assert block_bound(replace(form, eps=1e-2), smallest) is None
+    assert cluster_bound(form, smallest) is not None
+    assert cluster_bound(replace(form, eps=1e-2), smallest) is None

@@ -2,15 +2,19 @@
 
 import numpy as np
 import pytest
-from helpers.forms import boxes, random_form, random_states
+from helpers.forms import boxes, random_form, random_states, uniform_split
+from helpers.nodes import concluded
 
 from bestk.base.constants import FREE, IN, OUT
-from bestk.bounds import kernels as _kernels
-from bestk.bounds.split import uniform_split
+from bestk.bounds.kernels.candidates import missing_rows
+from bestk.bounds.kernels.conclude import Charges, Known, conclude_rows, proven
+from bestk.bounds.kernels.gains import gain_of, largest_first, sum_largest
+from bestk.bounds.kernels.relaxation import Effort, Relaxed, descend, descend_rows
+from bestk.form.dense import residual, slope_errors, slope_rows
 
 
 def bound_value(A, c, t, lo, hi, state, r, g):
-    """h(g) of theory eq. 3, for t > 0."""
+    """h(g) of theory: bound, for t > 0."""
     u = c - A @ g + t * g
     v = np.clip(u / t, lo, hi)
     phi = v * (2 * u - t * v)
@@ -23,9 +27,9 @@ def bound_value(A, c, t, lo, hi, state, r, g):
     ("lo", "hi"),
     [(-np.inf, np.inf), (-1.0, 2.0), (0.0, np.inf), (-np.inf, 0.0), (-0.5, 0.0), (0.0, 0.0)],
 )
-def test_phi_is_the_largest_value_on_the_interval(lo, hi, t):
+def test_gain_is_the_largest_value_on_the_interval(lo, hi, t):
     for u in (-3.0, -0.01, 0.0, 0.02, 1.0):
-        value = _kernels._phi(u, t, lo, hi)
+        value = gain_of(u, t, lo, hi)
         towards = hi if u > 0 else lo
         unbounded = np.isinf(towards) if t == 0.0 else np.isinf([lo, hi]).any()
         if (t == 0.0 and u != 0.0 and unbounded) or (t < 0.0 and unbounded):
@@ -45,7 +49,7 @@ def test_sum_largest_equals_sorting(seed):
     for used in {0, 1, length // 2, length}:
         for r in {0, 1, used // 2, used, used + 3}:
             expected = np.sort(values[:used])[::-1][:r].sum()
-            assert _kernels._sum_largest(values.copy(), used, r) == pytest.approx(expected)
+            assert sum_largest(values.copy(), used, r) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -55,7 +59,7 @@ def test_largest_first_keeps_all_values_and_splits_them(seed):
     values[rng.integers(15)] = np.inf
     for r in range(16):
         a = values.copy()
-        _kernels._largest_first(a, 15, r)
+        largest_first(a, 15, r)
         assert sorted(a) == sorted(values)
         assert r in (0, 15) or a[:r].min() >= a[r:].max()
 
@@ -63,81 +67,130 @@ def test_largest_first_keeps_all_values_and_splits_them(seed):
 def test_residual_is_c_minus_qg():
     rng, A, c = random_form(0)
     t, g, u = rng.random(8), rng.standard_normal(8) * (rng.random(8) < 0.5), np.empty(8)
-    _kernels._residual(A, c, t, g, u)
+    residual(A, c, t, g, u)
     np.testing.assert_allclose(u, c - (A - np.diag(t)) @ g, atol=1e-14)
 
 
+def test_slope_rows_are_the_formula_with_honest_errors():
+    rng, A, c = random_form(2)
+    t, eps = rng.random(8), 1e-15
+    duals = rng.standard_normal((6, 8)) * (rng.random((6, 8)) < 0.6)
+    rows = np.array([4, 0, 5, 2])
+    u, quadratic, error, lost = np.zeros((6, 8)), np.zeros(6), np.zeros(6), np.zeros(6)
+    slope_rows(A, c, t, eps, rows, duals[rows], u, quadratic, error, lost)
+    long_A, long_g = (A - np.diag(t)).astype(np.longdouble), duals.astype(np.longdouble)
+    for row in rows:
+        exact = c - long_A @ long_g[row]
+        assert (np.abs(u[row] - exact) <= error[row]).all()
+        assert abs(quadratic[row] - long_g[row] @ long_A @ long_g[row]) <= lost[row]
+        g1, terms = np.abs(duals[row]).sum(), np.count_nonzero(duals[row]) + 6
+        rounding = terms * 2.0**-53
+        assert error[row] == pytest.approx(rounding * (1 + 2 * g1) + eps * (1 + g1), rel=1e-12)
+        assert slope_errors(terms, g1, eps) == pytest.approx((error[row], lost[row]), rel=1e-12)
+    assert not u[[1, 3]].any()
+
+
 @pytest.mark.parametrize("kind", ["none", "box", "sign"])
-def test_certify_rows_equals_numpy_up_to_its_allowance(kind):
+def test_conclusion_equals_numpy_up_to_its_allowance(kind):
     rng, A, c = random_form(3)
     lo, hi = boxes(rng, 8, kind)
     t = uniform_split(A).t * (0.5 + 0.5 * rng.random(8))
     states = random_states(rng, 12, 8)
     remaining = rng.integers(0, 5, 12)
     duals = rng.standard_normal((12, 8)) * (rng.random((12, 8)) < 0.7)
-    bounds = np.empty(12)
-    _kernels.certify_rows(
-        A, c, t, lo, hi, states, remaining, duals, 1e-15, 5, np.inf, False, bounds
-    )
+    bounds, after = concluded(A, c, t, lo, hi, states, remaining, duals, 1e-15, 5, np.inf, False)
     for i in range(12):
         expected = bound_value(A, c, t, lo, hi, states[i], remaining[i], duals[i])
         assert expected - 1e-10 * abs(expected) <= bounds[i] <= expected
-        phi = np.empty(8)
-        row = states[i], remaining[i], duals[i]
-        _kernels.certify(A, c, t, lo, hi, *row, 1e-15, 5, np.inf, False, phi)
-        u = c - A @ duals[i] + t * duals[i]
-        v = np.clip(u / t, lo, hi)
-        np.testing.assert_allclose(phi, v * (2 * u - t * v), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(after, states)
+
+
+def fixed_by_numpy(gains, state, r, bound, cutoff):
+    """States after (fix-out) and (fix-in), from gains and a bound that are taken as exact."""
+    after, free = state.copy(), np.flatnonzero(state == FREE)
+    ranked = np.sort(gains[free])[::-1]
+    if r == 0 or bound >= cutoff:
+        return after
+    last = ranked[min(r, len(ranked)) - 1] if len(ranked) else np.inf
+    next_ = ranked[r] if r < len(ranked) else 0.0
+    for j in free:
+        if r < len(free) and gains[j] <= next_ and bound + last - gains[j] >= cutoff:
+            after[j] = OUT
+        elif gains[j] > next_ and bound + gains[j] - next_ >= cutoff:
+            after[j] = IN
+    return after
+
+
+@pytest.mark.parametrize("kind", ["none", "box", "sign"])
+@pytest.mark.parametrize("seed", range(10))
+def test_conclusion_fixes_what_numpy_fixes(seed, kind):
+    rng, A, c = random_form(seed + 40)
+    lo, hi = boxes(rng, 8, kind)
+    t = uniform_split(A).t
+    states, remaining = random_states(rng, 12, 8), rng.integers(0, 5, 12)
+    duals = 0.2 * rng.standard_normal((12, 8))
+    u = c - duals @ A + t * duals
+    v = np.clip(u / t, lo, hi)
+    gains = v * (2 * u - t * v)
+    plain = [
+        bound_value(A, c, t, lo, hi, *row) for row in zip(states, remaining, duals, strict=True)
+    ]
+    cutoff = float(np.median(plain)) + 0.02
+    _, after = concluded(A, c, t, lo, hi, states, remaining, duals, 0.0, 5, cutoff, True)
+    for i in range(12):
+        expected = fixed_by_numpy(gains[i], states[i], remaining[i], plain[i], cutoff)
+        np.testing.assert_array_equal(after[i], expected)
+    untouched = concluded(A, c, t, lo, hi, states, remaining, duals, 0.0, 5, cutoff, False)[1]
+    np.testing.assert_array_equal(untouched, states)
 
 
 @pytest.mark.parametrize("fix", [True, False])
-def test_certify_rows_treats_rows_alone(fix):
+def test_conclusion_treats_rows_alone(fix):
     rng, A, c = random_form(4)
     free = np.full(8, np.inf)
     t = uniform_split(A).t
     states, duals = random_states(rng, 6, 8), 0.2 * rng.standard_normal((6, 8))
-    remaining = np.full(6, 2)
-    together, bounds = states.copy(), np.empty(6)
-    _kernels.certify_rows(
-        A, c, t, -free, free, together, remaining, duals, 1e-15, 5, 0.5, fix, bounds
-    )
+    options = 1e-15, 5, 0.5, fix
+    bounds, together = concluded(A, c, t, -free, free, states, np.full(6, 2), duals, *options)
     for i in range(6):
-        state, phi = states[i].copy(), np.empty(8)
-        bound, fixed = _kernels.certify(
-            A, c, t, -free, free, state, 2, duals[i], 1e-15, 5, 0.5, fix, phi
+        one = slice(i, i + 1)
+        (bound,), (state,) = concluded(
+            A, c, t, -free, free, states[one], np.full(1, 2), duals[one], *options
         )
         assert bound == bounds[i]
-        assert fixed == np.count_nonzero(state != states[i])
         np.testing.assert_array_equal(state, together[i])
 
 
 @pytest.mark.parametrize("kind", ["none", "box", "sign"])
-def test_known_slopes_prove_what_certify_does(kind):
+def test_larger_errors_prove_less(kind):
     rng, A, c = random_form(5)
     lo, hi = boxes(rng, 8, kind)
     t = uniform_split(A).t
     states, remaining = random_states(rng, 12, 8), rng.integers(0, 5, 12)
     duals = 0.2 * rng.standard_normal((12, 8))
-    U = c - duals @ A + t * duals
-    quadratics = ((c - U) * duals).sum(axis=1)
-    for cutoff in (0.3, 0.6, np.inf):
-        after, other = states.copy(), states.copy()
-        bounds, expected = np.empty(12), np.empty(12)
-        _kernels.conclude_rows(
-            U, quadratics, np.full(12, 1e-15), np.full(12, 1e-15), t, lo, hi, after, remaining,
-            1e-15, 5, cutoff, True, bounds,
+    u = c - duals @ A + t * duals
+    quadratic = ((c - u) * duals).sum(axis=1)
+    found = []
+    for error in (1e-15, 1e-3):
+        known, bounds = Known(u, quadratic, np.full(12, error), np.full(12, error)), np.empty(12)
+        conclude_rows(
+            known, Charges(t, lo, hi), np.arange(12), states.copy(), remaining,
+            1e-15, 5, np.inf, False, bounds,
         )  # fmt: skip
-        _kernels.certify_rows(
-            A, c, t, lo, hi, other, remaining, duals, 1e-15, 5, cutoff, True, expected
-        )
-        np.testing.assert_allclose(bounds, expected, atol=1e-12)
-        np.testing.assert_array_equal(after, other)
-    worse = np.empty(12)
-    _kernels.conclude_rows(
-        U, quadratics, np.full(12, 1e-3), np.full(12, 1e-3), t, lo, hi, states.copy(), remaining,
-        1e-15, 5, np.inf, False, worse,
-    )  # fmt: skip
-    assert (worse < bounds).all()
+        found.append(bounds)
+    expected, _ = concluded(A, c, t, lo, hi, states, remaining, duals, 1e-15, 5, np.inf, False)
+    np.testing.assert_allclose(found[0], expected, atol=1e-12)
+    assert (found[1] < found[0]).all()
+
+
+def test_what_is_proven_is_the_formula_less_every_error():
+    """Of one node, and of many at once as for clusters."""
+    gains = np.array([0.0, 0.3, 7.0])
+    allowance = 1e-9 + 2e-10 + (4 + 12) * 2.0**-53 * (4.0 + gains)
+    np.testing.assert_allclose(
+        proven(0.2, gains, 1e-9, 1e-10, 4), 0.8 - gains - allowance, atol=1e-15
+    )
+    assert proven(0.2, 0.3, 1e-9, 1e-10, 4) == proven(0.2, gains, 1e-9, 1e-10, 4)[1]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -150,9 +203,10 @@ def test_missing_rows_finds_what_a_sort_finds(seed):
     listed, most = rng.random(12) < 0.5, int(rng.integers(1, 4))
     entrants = np.zeros(12, dtype=bool)
     totals, missed, incomplete = np.empty(9), np.empty(9), np.empty(9, dtype=bool)
-    _kernels.missing_rows(
-        U, t, lo, hi, states, remaining, levels, listed, most, entrants, totals, missed, incomplete
-    )
+    missing_rows(
+        U, Charges(t, lo, hi), states, remaining, levels, listed, most, entrants, totals, missed,
+        incomplete,
+    )  # fmt: skip
     v = np.clip(U / t, lo, hi)
     phi = v * (2 * U - t * v)
     expected = np.zeros(12, dtype=bool)
@@ -170,9 +224,9 @@ def test_missing_rows_finds_what_a_sort_finds(seed):
 
 
 def descended(A, c, t, lo, hi, state, r, b, cutoff=2.0, closeness=1e-3, sweeps=2000):
-    b = b.copy()
-    level, work = _kernels.descend(A, c, t, lo, hi, state, r, b, 0.0, cutoff, closeness, sweeps)
-    return b, level, work
+    b, effort = b.copy(), Effort(closeness, sweeps, 60)
+    level, multiplies = descend(Relaxed(A, c, t, lo, hi), state, r, b, 0.0, cutoff, effort)
+    return b, level, multiplies
 
 
 @pytest.mark.parametrize("kind", ["none", "box", "sign"])
@@ -183,14 +237,14 @@ def test_descend_never_loses_what_it_started_with(seed, kind):
     t, state = uniform_split(A).t, random_states(rng, 1, 8)[0]
     r = int(rng.integers(1, 4))
     start = np.where(state == OUT, 0.0, np.clip(0.1 * rng.standard_normal(8), lo, hi))
-    b, level, work = descended(A, c, t, lo, hi, state, r, start)
+    b, level, multiplies = descended(A, c, t, lo, hi, state, r, start)
     before = bound_value(A, c, t, lo, hi, state, r, start)
     assert bound_value(A, c, t, lo, hi, state, r, b) >= before - 1e-12
     assert (b[state == OUT] == 0.0).all()
     assert (lo <= b).all()
     assert (b <= hi).all()
     assert level >= 0.0
-    assert work > 0.0
+    assert multiplies > 0.0
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -206,7 +260,7 @@ def test_descend_is_the_ridge_fit_where_nothing_is_left_to_choose(seed):
 
 
 def relaxed_value(A, c, t, state, r, b):
-    """The relaxation (theory eq. 7) at b without boxes: the best z, found by bisection."""
+    """The relaxation (theory: relaxation) at b without boxes: the best z, found by bisection."""
     free = state == FREE
     size = np.sqrt(t[free]) * np.abs(b[free])
     low, high = 0.0, max(size.sum(), 1e-300)  # z = min(1, size / level) sums to at most r
@@ -259,9 +313,10 @@ def test_descend_rows_treats_rows_alone():
     lo, hi = boxes(rng, 8, "box")
     t, states = uniform_split(A).t, random_states(rng, 6, 8)
     remaining = np.full(6, 2)
-    duals, levels, work = np.zeros((6, 8)), np.zeros(6), np.zeros(6)
-    _kernels.descend_rows(A, c, t, lo, hi, states, remaining, duals, levels, 2.0, 1e-3, 500, work)
+    duals, levels, multiplies = np.zeros((6, 8)), np.zeros(6), np.zeros(6)
+    relaxed, effort = Relaxed(A, c, t, lo, hi), Effort(1e-3, 500, 60)
+    descend_rows(relaxed, states, remaining, duals, levels, 2.0, effort, multiplies)
     for i in range(6):
         b, level, done = descended(A, c, t, lo, hi, states[i], 2, np.zeros(8), sweeps=500)
         np.testing.assert_array_equal(b, duals[i])
-        assert (level, done) == (levels[i], work[i])
+        assert (level, done) == (levels[i], multiplies[i])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from helpers.forms import uniform_split
 from helpers.nodes import cases, certify_all, well_posed
 from helpers.seeds import seeds
 from scipy.optimize import minimize
 
 from bestk.base.constants import FREE, OUT
-from bestk.bounds.split import uniform_split
 
 METHODS = ("descent", "admm", "fast", "subgradient")
 
@@ -23,9 +23,9 @@ def test_every_method_stays_below_the_optimum_of_the_node(seed, name):
 
 
 def relaxation_value(case, t):
-    """min 1 - 2 c'b + b'Q b + sum t b^2 / z,  lo z <= b <= hi z,  sum z <= r over FREE (eq. 7).
+    """min 1 - 2 c'b + b'Q b + sum t b^2 / z,  lo z <= b <= hi z,  sum z <= r over FREE.
 
-    By a general solver, so only good to about 1e-6, and only from above.
+    This is (relaxation). By a general solver, so only good to about 1e-6, and only from above.
     """
     form, kept = case.form, np.flatnonzero(case.state != OUT)
     m, free = len(kept), case.state[kept] == FREE

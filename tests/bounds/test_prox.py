@@ -5,7 +5,7 @@ import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from bestk.base.constants import FREE, IN, OUT
-from bestk.bounds.kernels import prox_rows
+from bestk.bounds.kernels.prox import prox_rows
 
 INFINITE = np.inf
 

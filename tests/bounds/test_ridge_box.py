@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 from helpers.checks import check_result
 from helpers.forcing import forced
+from helpers.forms import uniform_split
 from helpers.instances import REGIMES, batched_optimum, make, make_medium, make_node
 from helpers.seeds import seeds
 
 import bestk
-from bestk import Advanced, Status
-from bestk.bounds.ridge_box import profile_box
-from bestk.bounds.split import uniform_split
+from bestk import Advanced, Problem, Status
+from bestk.bounds.ridge_box import ridge_box
 from bestk.datasets import make_synthetic
 from bestk.form.presolve import Presolved
-from bestk.problem.regression import Problem
 
 
 @seeds(30, chunk=30)
@@ -27,7 +26,7 @@ def test_every_model_below_the_cutoff_is_in_the_box(seed, regime):
     smallest = uniform_split(form.A, form.eps).smallest
     rng = np.random.default_rng(seed)
     for cutoff in (case.optimum * (1 + 1e-6) + 1e-9, case.optimum + 0.3 * rng.random()):
-        box = profile_box(form, smallest, case.k, cutoff)
+        box = ridge_box(form, smallest, case.k, cutoff)
         if box is None:
             continue
         assert (box.lo <= 0.0).all()
@@ -36,7 +35,7 @@ def test_every_model_below_the_cutoff_is_in_the_box(seed, regime):
             if value >= cutoff:
                 continue
             index = np.array(support, dtype=np.intp)
-            coef = problem.fit(form.features[index])[0] / form.unit[index]
+            coef = problem.fit(form.features[index])[0] / form.scale[index]
             direction = rng.standard_normal(len(index))
             curvature = direction @ form.A[np.ix_(index, index)] @ direction
             room = np.sqrt((cutoff - value) / max(curvature, 1e-300)) * (1 - 1e-9)
@@ -58,11 +57,11 @@ def test_the_box_is_as_narrow_as_the_profile():
     ridge = inverse @ form.c
     least = 1.0 - form.c @ ridge
     cutoff = least + 0.1
-    box = profile_box(form, uniform_split(form.A, form.eps).smallest, 5, cutoff)
+    box = ridge_box(form, uniform_split(form.A, form.eps).smallest, 5, cutoff)
     reach = np.sqrt(0.1 * inverse.diagonal())
     np.testing.assert_allclose(box.hi, np.maximum(ridge + reach, 0.0), rtol=1e-5)
     np.testing.assert_allclose(box.lo, np.minimum(ridge - reach, 0.0), rtol=1e-5)
-    assert profile_box(form, 0.0, 5, cutoff) is None
+    assert ridge_box(form, 0.0, 5, cutoff) is None
 
 
 @seeds(400, chunk=50)

@@ -4,20 +4,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from helpers.forms import uniform_split
 from helpers.instances import make, standard_form
+from helpers.nodes import root_batch
 from helpers.seeds import seeds
 
 from bestk import Problem, datasets
 from bestk.base.constants import IN
 from bestk.base.threads import Workers
-from bestk.bounds.methods import Admm, Batch, Descent, bound_and_fix
-from bestk.bounds.split import (
-    Split,
-    SplitAscent,
-    is_positive_semidefinite,
-    smallest_eigenvalue,
-    uniform_split,
-)
+from bestk.bounds.methods import bound_nodes
+from bestk.bounds.methods.admm import Admm
+from bestk.bounds.methods.descent import Descent
+from bestk.bounds.split import Split
+from bestk.bounds.split_ascent import SplitAscent
+from bestk.form.definiteness import is_positive_semidefinite, smallest_eigenvalue
 from bestk.form.standard_form import StandardForm
 
 
@@ -115,14 +115,8 @@ def relaxation_value(form, split, state, k):
     bounds = []
     with Workers(1) as workers:
         for method in (Admm(form, split, workers), Descent(form, split, workers)):
-            batch = Batch(
-                states=state[None].copy(),
-                duals=np.zeros((1, form.p)),
-                levels=np.zeros(1),
-                bounds=np.full(1, -np.inf),
-                work=np.zeros(1),
-            )
-            bound_and_fix(method, form, split, batch, k, 1.0, False, workers)
+            batch = root_batch(state[None])
+            bound_nodes(method, form, split, batch, k, 1.0, False, workers)
             bounds.append(batch.bounds[0])
     return max(bounds)
 

@@ -3,15 +3,16 @@
 import numpy as np
 import pytest
 from helpers.forcing import forced
+from helpers.forms import is_by_rows
 from helpers.instances import REGIMES, make_node
+from helpers.nodes import root_batch
 from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Problem, Status
 from bestk.base.constants import IN, OUT
 from bestk.base.threads import Workers
-from bestk.bounds.methods import bound_and_fix, make_method
-from bestk.bounds.node_batch import Batch
+from bestk.bounds.methods import bound_nodes, make_method
 from bestk.bounds.split import first_split
 from bestk.datasets import make_synthetic
 from bestk.form.presolve import Presolved
@@ -27,18 +28,12 @@ def test_bounds_and_fixings_by_rows_hold_at_every_node(seed, regime, method, tin
     if case is None:
         return
     form = case.form
-    assert form.is_wide
+    assert is_by_rows(form)
     split = first_split(form)
     for cutoff in (case.optimum * 0.5, case.optimum * (1.0 - 1e-9), 2.0):
-        batch = Batch(
-            states=case.state[None].copy(),
-            duals=np.zeros((1, form.p)),
-            levels=np.zeros(1),
-            bounds=np.zeros(1),
-            work=np.zeros(1),
-        )
+        batch = root_batch(case.state[None])
         searching = make_method(method, form, split, ONE)
-        bound_and_fix(searching, form, split, batch, case.k, cutoff, True, ONE)
+        bound_nodes(searching, form, split, batch, case.k, cutoff, True, ONE)
         assert batch.bounds[0] <= case.optimum + case.slack
         after = batch.states[0]
         for support, value in case.values.items():
@@ -59,7 +54,7 @@ def test_a_core_that_grows_proves_what_all_features_do(seed):
         force.methods(closeness=1e-6, sweeps=4000)
         problem = Problem.from_data(data.X, data.y, alpha=1.0, bounds=(-2.0, 2.0))
         form = Presolved.of(problem).form
-        assert form.is_wide
+        assert is_by_rows(form)
         split = first_split(form)
         rng = np.random.default_rng(seed)
         states = np.zeros((5, form.p), dtype=np.int8)
@@ -68,15 +63,9 @@ def test_a_core_that_grows_proves_what_all_features_do(seed):
             states[row, rng.permutation(form.p)[:row]] = IN
         bounds = {}
         for name, here in (("by rows", form), ("stored", stored)):
-            batch = Batch(
-                states=states.copy(),
-                duals=np.zeros(states.shape),
-                levels=np.zeros(5),
-                bounds=np.zeros(5),
-                work=np.zeros(5),
-            )
+            batch = root_batch(states)
             method = make_method("descent", here, split, ONE)
-            bound_and_fix(method, here, split, batch, 4, 0.6, False, ONE)
+            bound_nodes(method, here, split, batch, 4, 0.6, False, ONE)
             bounds[name] = batch.bounds
     np.testing.assert_allclose(bounds["by rows"], bounds["stored"], atol=2e-4)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def lengths(X, y, *, alpha=0.0, weight=None, intercept=False):
-    """(lengths of the columns with their ridge, length of y), as theory eq. 1 has them."""
+    """(lengths of the columns with their ridge, length of y), as theory: form has them."""
     X, y = X.astype(float), y.astype(float)
     weight = np.ones(len(y)) if weight is None else weight
     if intercept:

@@ -1,8 +1,20 @@
-"""Small standard forms, boxes and nodes for compiled kernels."""
+"""Small standard forms, boxes, splits and nodes for compiled kernels."""
 
 import numpy as np
 
 from bestk.base.constants import FREE, IN, OUT
+from bestk.bounds.split import Split
+from bestk.form.by_rows import MatrixByRows
+from bestk.form.definiteness import uniform_charge
+
+
+def uniform_split(A, error=0.0):
+    """The largest proven t that is the same for all features."""
+    return Split(t=np.full(len(A), uniform_charge(A, error)))
+
+
+def is_by_rows(form):
+    return isinstance(form.matrix, MatrixByRows)
 
 
 def random_form(seed, p=8, rows=25):

@@ -8,7 +8,7 @@ from scipy.optimize import lsq_linear
 
 from bestk import Problem, Result, solve
 from bestk.base.constants import FREE, IN, OUT
-from bestk.bounds.split import is_positive_semidefinite
+from bestk.form.definiteness import is_positive_semidefinite
 from bestk.form.standard_form import StandardForm
 
 REGIMES = (

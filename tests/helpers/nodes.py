@@ -4,13 +4,16 @@ import numpy as np
 
 from bestk.base.constants import FREE, IN
 from bestk.base.threads import Workers
-from bestk.bounds.kernels import certify
-from bestk.bounds.methods import Batch, bound_and_fix, make_method
+from bestk.bounds.kernels.conclude import Charges, Known, conclude_rows
+from bestk.bounds.methods import bound_nodes, make_method
+from bestk.bounds.node_batch import NodeBatch
+from bestk.form.dense import DenseMatrix
+from bestk.form.matrix import CAUTION
 from helpers.instances import make_node
 
 
 def h(form, t, state, r, g):
-    """The bound h(g), theory eq. 3, as the formula says it: no allowance for rounding."""
+    """The bound h(g), theory: bound, as the formula says it: no allowance for rounding."""
     u = form.c - (form.A - np.diag(t)) @ g
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         v = np.clip(np.where(u == 0.0, 0.0, u / t), form.lo, form.hi)
@@ -21,14 +24,24 @@ def h(form, t, state, r, g):
     return 1.0 - quadratic - phi[state == IN].sum() - free[:r].sum()
 
 
+def concluded(A, c, t, lo, hi, states, remaining, duals, eps, k, cutoff, fix):
+    """(bounds, states after fixing) of nodes: slopes by the dense matrix, then the conclusion."""
+    states, rows, bounds = states.copy(), np.arange(len(states)), np.empty(len(states))
+    slopes = DenseMatrix(A).slopes(c, t, eps / CAUTION, states, Workers(1))
+    slopes.set(rows, duals)
+    known = Known(slopes.u, slopes.quadratic, slopes.error, slopes.lost)
+    charges = Charges(t, lo, hi)
+    conclude_rows(known, charges, rows, states, remaining, eps, k, cutoff, fix, bounds)
+    return bounds, states
+
+
 def certified(form, t, state, r, g, k, *, cutoff=np.inf, fix=False, eps=None):
-    """(bound, states after fixing)."""
-    state, phi = state.copy(), np.empty(form.p)
-    eps = form.eps if eps is None else eps
-    bound, _ = certify(
-        form.A, form.c, t, form.lo, form.hi, state, r, g, eps, k, cutoff, fix, phi
+    """(bound, state after fixing) of one node; by default without any caution."""
+    bounds, states = concluded(
+        form.A, form.c, t, form.lo, form.hi, state[None], np.array([r]), g[None],
+        form.eps if eps is None else eps, k, cutoff, fix,
     )  # fmt: skip
-    return bound, state
+    return bounds[0], states[0]
 
 
 def random_dual(rng, case, t):
@@ -55,17 +68,16 @@ def cases(first, count):
             yield np.random.default_rng([seed, 3]), case
 
 
+def root_batch(states):
+    """Nodes without warm starts, to be bounded."""
+    return NodeBatch.of(states.copy(), np.zeros(states.shape), np.zeros(len(states)))
+
+
 def certify_all(case, name, t_split, cutoff=np.inf):
-    batch = Batch(
-        states=case.state[None].copy(),
-        duals=np.zeros((1, case.form.p)),
-        levels=np.zeros(1),
-        bounds=np.full(1, -np.inf),
-        work=np.zeros(1),
-    )
+    batch = root_batch(case.state[None])
     with Workers(1) as workers:
         method = make_method(name, case.form, t_split, workers)
-        bound_and_fix(method, case.form, t_split, batch, case.k, cutoff, False, workers)
+        bound_nodes(method, case.form, t_split, batch, case.k, cutoff, False, workers)
     return batch
 
 

@@ -124,7 +124,7 @@ class Prover:
         return T
 
     def totals(self, split, g, state) -> tuple[float, dict]:
-        """(1 - g'Qg, {support: its sum in eqs. 3 or 14}) by brute force."""
+        """(1 - g'Qg, {support: its sum in theory: bound, cluster-bound}) by brute force."""
         form, T = self.form, self.T(split)
         Q = form.A - T
         u = form.c - Q @ g
@@ -196,7 +196,7 @@ class Prover:
         return g.astype(np.float32).astype(float)
 
     def prove(self, row, number, g, state) -> bool:
-        """Fill in fixings (eqs. 5, 6); True where the node's bound is enough."""
+        """Fill in fixings (theory: fix-out, fix-in); True where the node's bound is enough."""
         base, totals = self.totals(self.splits[number], g, state)
         enough = self.value + 1e-9
         if base - max(totals.values(), default=-np.inf) >= enough:
@@ -255,9 +255,7 @@ def certify(instance: Instance, seed: int = 0, **prover) -> Certificate:
 
 def sealed(certificate: Certificate, digest: str) -> Certificate:
     """The certificate with the fingerprint of its own problem."""
-    names = ("k", "alpha", "lower", "upper", "include", "exclude", "fit_intercept")
-    mark = fingerprint(digest, **{name: getattr(certificate, name) for name in names})
-    return replace(certificate, fingerprint=mark)
+    return replace(certificate, fingerprint=fingerprint(digest, certificate))
 
 
 def checked(instance: Instance, certificate: Certificate, **options):

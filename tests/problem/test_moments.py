@@ -8,7 +8,7 @@ import pytest
 import bestk
 from bestk import Problem
 from bestk.problem.moments import Moments
-from bestk.problem.rows import blocks_of, moments_of, moments_of_blocks
+from bestk.problem.rows import checked_batches, moments_of, moments_of_batches
 from bestk.selection.cross_validation import cross_validate_batches, folds_of_data
 
 
@@ -73,8 +73,8 @@ def test_batches_far_away_are_summed_up_to_the_stated_error(seed, offset):
     """The origin is the mean of the first batch, which is not quite that of all."""
     X, y, weight = data(seed, offset=offset)
     rows = [slice(0, 7), slice(7, 30), slice(30, None)]
-    blocks = blocks_of([(X[part], y[part], weight[part]) for part in rows])
-    (whole,), _ = moments_of_blocks(blocks, True)
+    batches = checked_batches([(X[part], y[part], weight[part]) for part in rows])
+    (whole,), _ = moments_of_batches(batches, True)
     whole = whole.centred()
     assert whole.error < 1e-11
     assert_within_error(whole, *centred_exactly(X, y, weight))
@@ -177,8 +177,8 @@ def test_intercept_is_the_fit_with_a_column_of_ones(seed, weighted):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_batches_with_weights_and_intercept_equal_the_data(fit_intercept):
     X, y, weight = data(4, offset=3.0)
-    blocks = [(X[i : i + 7], y[i : i + 7], weight[i : i + 7]) for i in range(0, 50, 7)]
-    by_batches = Problem.from_batches(iter(blocks), fit_intercept=fit_intercept, alpha=0.1)
+    batches = [(X[i : i + 7], y[i : i + 7], weight[i : i + 7]) for i in range(0, 50, 7)]
+    by_batches = Problem.from_batches(iter(batches), fit_intercept=fit_intercept, alpha=0.1)
     whole = Problem.from_data(X, y, sample_weight=weight, fit_intercept=fit_intercept, alpha=0.1)
     np.testing.assert_allclose(by_batches.gram, whole.gram, rtol=1e-10, atol=1e-10)
     first, second = by_batches.solve(3), whole.solve(3)
@@ -189,8 +189,8 @@ def test_batches_with_weights_and_intercept_equal_the_data(fit_intercept):
 
 def test_parts_of_batches_add_up_and_are_of_equal_size():
     X, y, _ = data(5)
-    blocks = blocks_of([(X[:20], y[:20]), (X[20:], y[20:])])
-    parts, _ = moments_of_blocks(blocks, True, 4, seed=1)
+    batches = checked_batches([(X[:20], y[:20]), (X[20:], y[20:])])
+    parts, _ = moments_of_batches(batches, True, 4, seed=1)
     assert sorted(part.n_rows for part in parts) == [12, 12, 13, 13]
     total = sum(parts[1:], start=parts[0]).centred()
     fresh = moments_of(X, y, None, True)

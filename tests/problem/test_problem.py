@@ -63,7 +63,7 @@ def test_data_are_neither_changed_nor_copied(dtype, order):
     problem = Problem.from_data(X, y, sample_weight=np.full(len(y), 0.5), alpha=0.1)
     problem.solve(3)
     assert (X.tobytes(), y.tobytes()) == before
-    assert np.shares_memory(problem._data.X, X)
+    assert np.shares_memory(problem.rows.X, X)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.int64, np.uint8, np.bool_, np.float16])

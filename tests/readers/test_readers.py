@@ -100,7 +100,7 @@ def test_arrow_does_the_work_where_it_is_installed(frame, tmp_path, monkeypatch)
     def fail(*args):
         raise AssertionError("the plain reader was used")
 
-    monkeypatch.setattr("bestk.readers.data._plain_csv", fail)
+    monkeypatch.setattr("bestk.readers.text._plain_csv", fail)
     read(open_data(write(frame, tmp_path / "data.csv")))
 
 

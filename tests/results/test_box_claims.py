@@ -9,7 +9,6 @@ import pytest
 import bestk
 from bestk import Advanced, Problem, Status, storage
 from bestk.results.certificate import Certificate
-from bestk.search.checkpoint import Checkpoint
 
 SLOW = Advanced(enumeration=False, batch_size=1)
 
@@ -99,17 +98,3 @@ def test_a_checkpoint_tells_chosen_bounds_from_given_ones(hard_data, tmp_path):
     bestk.solve(X, y, 4, bounds=(-1.0, 1.0), node_limit=3, advanced=SLOW, checkpoint=path)
     with pytest.raises(ValueError, match="another problem"):
         bestk.resume(path, problem=given.with_bounds("auto"))
-
-
-def test_checkpoints_from_before_boxes_are_read(hard_data, tmp_path, monkeypatch):
-    path = tmp_path / "run.ckpt"
-    bestk.solve(*hard_data, 4, bounds=(-9.0, 9.0), node_limit=3, advanced=SLOW, checkpoint=path)
-    read = Checkpoint.read
-
-    def old(path):
-        saved = read(path)
-        del saved.header["question"]["box"]
-        return saved
-
-    monkeypatch.setattr(Checkpoint, "read", old)
-    assert bestk.resume(path, *hard_data, node_limit=5).status is Status.NODE_LIMIT

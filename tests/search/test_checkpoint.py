@@ -1,5 +1,6 @@
 """Runs that survive: checkpoints, kills at any moment, and going on from where it ended."""
 
+import json
 import multiprocessing
 import os
 import signal
@@ -99,7 +100,7 @@ def test_a_limit_and_then_the_rest(tmp_path):
     assert run.status is Status.NODE_LIMIT
     seen = [run]
     while run.status is not Status.OPTIMAL:
-        before = Checkpoint.read(path).header["seconds"]
+        before = Checkpoint.read(path).parts["tree"].plain["seconds"]
         run = bestk.resume(path, X, y, node_limit=run.n_nodes + 100)
         seen.append(run)
         assert run.lower_bound >= seen[-2].lower_bound
@@ -241,7 +242,7 @@ def test_fifty_kills_at_random_times(tmp_path, monkeypatch):
             kills += 1
         process.join()
         if path.exists():
-            nodes = Checkpoint.read(path).header["tree"]["n_nodes"]  # always a whole file
+            nodes = Checkpoint.read(path).parts["tree"].plain["n_nodes"]  # always a whole file
             resumed += 1
             if nodes == whole.n_nodes:
                 path.unlink()
@@ -256,3 +257,15 @@ def test_fifty_kills_at_random_times(tmp_path, monkeypatch):
     assert_same_run(result, whole)
     assert result.certificate.verify(X, y)
     assert sorted(os.listdir(tmp_path)) == ["answer.npz", "run.ckpt"]
+
+
+def test_checkpoints_of_another_format_say_what_to_do(tmp_path):
+    path = tmp_path / "run.ckpt"
+    bestk.solve(*data(), 4, node_limit=3, checkpoint=path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays["checkpoint"])) | {"version": 1}
+    with path.open("wb") as file:
+        np.savez(file, **arrays | {"checkpoint": np.array(json.dumps(header))})
+    with pytest.raises(ValueError, match="format 1, this bestk reads 2; resume it with the bestk"):
+        bestk.resume(path, *data())

@@ -9,6 +9,7 @@ import pytest
 from bestk import Advanced, Problem, Status
 from bestk.base.settings import Settings
 from bestk.form.presolve import Presolved
+from bestk.search.lessons import Lessons
 from bestk.selection import shared_enumeration as penalties
 from bestk.supports import enumeration as closure
 
@@ -95,7 +96,9 @@ def test_grid_with_required_and_forbidden_features_and_boxes(eager, seed):
 def test_shortlist_holds_all_that_is_below_its_floor(eager):
     X, y = library(2)
     problems = [Presolved.of(Problem.from_data(X, y, alpha=alpha)) for alpha in ALPHAS]
-    found = penalties.shortlists(problems, 3, [[] for _ in ALPHAS], Settings(gap_tol=0.0))
+    lessons = [Lessons(presolved.form) for presolved in problems]
+    starts = [[] for _ in ALPHAS]
+    found = penalties.shortlists(problems, 3, starts, Settings(gap_tol=0.0), lessons)
     for presolved, shortlist in zip(problems, found, strict=True):
         listed = {tuple(sorted(support.tolist())) for support in shortlist.supports}
         for S in combinations(range(X.shape[1]), 3):

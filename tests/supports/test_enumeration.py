@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from helpers.forcing import forced
+from helpers.forms import is_by_rows
 from helpers.instances import Instance, make_node, node_values, standard_form, tolerance
 from helpers.seeds import seeds
 
@@ -219,7 +220,7 @@ def test_one_more_feature_is_found_without_their_products(force):
     force.wide_search()
     force.enumeration(most_free=5)
     form = Presolved.of(Problem.from_data(X, y, alpha=0.1)).form
-    assert form.is_wide
+    assert is_by_rows(form)
     for inside in ([], [3], [3, 50]):
         chosen, free = np.array(inside, dtype=np.intp), np.setdiff1d(np.arange(p), inside)
         problem = form.problem

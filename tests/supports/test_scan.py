@@ -8,7 +8,7 @@ from helpers.forms import boxes, random_form
 from helpers.instances import bounded_fit
 
 from bestk.supports import scan as _scan
-from bestk.supports.scan import condition, residual_rows, scan
+from bestk.supports.scan import condition, gain_rows, residual_rows, scan
 
 
 def random_matrix(rng, p, rows=20):
@@ -162,3 +162,24 @@ def test_fit_rows_gives_a_dependent_feature_nothing():
     expected = np.linalg.lstsq(A, c, rcond=1e-10)[0]
     assert coefs[0, 1] == 0.0
     assert values[0] == pytest.approx(1.0 - c @ expected, abs=1e-13)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("seed", range(10))
+def test_gain_rows_is_a_quadratic_form_in_the_inverse(compiled, seed):
+    """c_S' (A_SS - shift I)^-1 c_S, and inf where that matrix is not positive."""
+    rng = np.random.default_rng(seed)
+    A, c = random_matrix(rng, 7)
+    A[6, :6], A[:6, 6], c[6] = A[0, :6], A[:6, 0], c[0]  # a copy of the first feature
+    A[0, 6] = A[6, 0] = 1.0
+    shift, size = 10.0 ** -int(rng.integers(3, 15)), int(rng.integers(1, 5))
+    supports = np.array(list(combinations(range(7), size)))
+    gains = np.empty(len(supports))
+    kernel = gain_rows if compiled else gain_rows.py_func
+    kernel(A, c, shift, supports, gains)
+    for S, gain in zip(supports, gains, strict=True):
+        B = A[np.ix_(S, S)] - shift * np.eye(size)
+        if {0, 6} <= set(S.tolist()):
+            assert gain == np.inf
+        else:
+            assert gain == pytest.approx(c[S] @ np.linalg.solve(B, c[S]), rel=1e-10)

@@ -1,4 +1,4 @@
-"""Passing over pairs in single precision: never one that gains enough (theory eq. 17)."""
+"""Passing over pairs in single precision: never one that gains enough (theory: single)."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ class Prepared:
 
 
 def exact_pairs(H, d, needed, t):
-    """Both sides of eq. 17 without margin for all (a, b) given t, and kappa, in more digits."""
+    """Both sides of (single) without margin for all (a, b) given t, and kappa, in more digits."""
     H = np.array(H + np.triu(H, 1).T, dtype=np.longdouble)
     scale = 1 / np.sqrt(H.diagonal())
     C, m = H * scale[:, None] * scale, np.array(d, np.longdouble) * scale / np.sqrt(needed)
@@ -90,7 +90,7 @@ def test_no_pair_that_gains_enough_is_passed_over(first):
 
 
 def test_margin_covers_rounding():
-    """The error of eq. 17 in single precision stays below theta, and theta is not far too large."""
+    """The error of (single) in single precision stays below theta, which is not far too large."""
     worst, culprit = 0.0, None
     for seed in range(200):
         H, d, needed = collinear_data(seed)

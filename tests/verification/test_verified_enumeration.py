@@ -100,7 +100,7 @@ def test_the_scan_lists_what_a_plain_loop_lists(r):
 
 
 def excess_of_pairs(H, d, needed, t) -> np.ndarray:
-    """Left minus right side of eq. 17 for pairs given t: positive where one gains over `needed`."""
+    """Left minus right side of (single) for pairs given t: positive where one gains too much."""
     unit = 1.0 / np.sqrt(H.diagonal())
     C, m = H * np.outer(unit, unit), d * unit / math.sqrt(needed)
     w, left = C[t], 1.0 - m[t] ** 2

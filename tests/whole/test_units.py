@@ -154,7 +154,7 @@ def test_products_of_extreme_columns_give_the_objective_of_the_rows(exponent):
     X[:, 1] *= 10.0**exponent
     problem = Problem.from_data(X, y)
     assert problem.units[1] != 1.0
-    products = replace(problem, _data=None)
+    products = replace(problem, rows=None)
     coef, objective = problem.fit(np.arange(3))
     assert products._loss(np.arange(3), coef) == pytest.approx(objective, rel=1e-9)
     assert products.fit(np.arange(3))[1] == pytest.approx(objective, rel=1e-9)

@@ -9,11 +9,10 @@ import numpy as np
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
-from bestk.bounds.certify import certify
 from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
-from bestk.bounds.methods import make_method
+from bestk.bounds.methods import bound_nodes, make_method
 from bestk.bounds.methods.descent import Descent
-from bestk.bounds.node_batch import NodeBatch, as_recorded
+from bestk.bounds.node_batch import NodeBatch
 from bestk.bounds.ridge_box import Box, ridge_box
 from bestk.bounds.split import Split
 from bestk.bounds.split_ascent import SplitAscent
@@ -89,10 +88,10 @@ class Bounder:
         if self.clusters is not None:
             self.clusters.bound_and_fix(batch, k, value, cutoff, self.workers)
         else:
-            self.method.search(batch, k, cutoff)
-            batch.duals = as_recorded(batch.duals, self.split.t)
-            fixing = self.settings.advanced.fixing
-            certify(self.form, self.split.t, batch, k, cutoff, fixing, self.workers)
+            bound_nodes(
+                self.method, self.form, self.split, batch, k, cutoff,
+                self.settings.advanced.fixing, self.workers,
+            )  # fmt: skip
         now = tuning()
         self.n_bounded += len(batch)
         multiplies = float(batch.multiplies.sum())

@@ -72,7 +72,7 @@ class Problem(Regression):
 
     @property
     def gram(self) -> np.ndarray:
-        """X'X, (p, p), of columns in units of powers of two; not formed for wide data."""
+        """X'X, (p, p); columns of X multiplied by ``units``. Not formed for wide data."""
         if self.moments.is_partial:
             raise ValueError(
                 f"X'X of {self.n_features} features is not formed for wide data; see `squares`"
@@ -98,6 +98,11 @@ class Problem(Regression):
     def y_mean(self) -> float:
         """What was subtracted from y; zero without an intercept."""
         return self.moments.y_shift
+
+    @property
+    def units(self) -> np.ndarray:
+        """Powers of two by which columns are multiplied, so that they can be squared; mostly 1."""
+        return self.moments.units
 
     @property
     def error(self) -> float:
