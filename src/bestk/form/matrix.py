@@ -71,7 +71,7 @@ class Matrix(Protocol):
         """Room for the slopes of nodes in these states."""
 
     def core(self, candidates: np.ndarray) -> "Core":
-        """The features over which relaxations are solved: these, more of them, or all."""
+        """The features over which relaxations are solved: all of them, or these to begin with."""
 
 
 class Around(NamedTuple):

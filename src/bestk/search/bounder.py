@@ -142,7 +142,7 @@ class Bounder:
         arrays = {"first": self.first.t, "split": self.split.t, "ascended": self.ascent.split.t}
         if self.is_narrowed:
             arrays |= {"lo": self.form.lo, "hi": self.form.hi}
-        if isinstance(self.method, Descent) and self.method.core is not None:
+        if isinstance(self.method, Descent) and not self.method.core.is_whole:
             arrays["core"] = self.method.core.features
         return State(plain, arrays)
 

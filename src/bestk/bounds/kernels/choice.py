@@ -88,10 +88,16 @@ def choose(options, u, state, k, mu, b, with_feature):
 
 
 @kernel
+def _exp(x):
+    """math.exp(x), at once where that is zero: at low temperatures nearly everywhere."""
+    return math.exp(x) if x > -746.0 else 0.0
+
+
+@kernel
 def _log_add(a, b):
     if a < b:
         a, b = b, a
-    return a if b == -np.inf else a + math.log1p(math.exp(b - a))
+    return a if b - a <= -746.0 or b == -np.inf else a + math.log1p(math.exp(b - a))
 
 
 @step
@@ -130,44 +136,49 @@ def _weigh(options, u, state, mu):
 @step
 def _weigh_ones(options, i, u, state, inside, mu, weighed):
     """One feature of cluster i: the one that is IN, or any free one if none is."""
+    members, inverses, gains = options.members, options.ones, weighed.ones
+    total, wanted = -np.inf, IN if inside == 1 else FREE
     for a in range(options.first[i], options.first[i + 1]):
-        j = options.members[a]
-        weighed.ones[a] = -np.inf
-        if state[j] == (IN if inside == 1 else FREE) and inside <= 1:
-            weighed.ones[a] = options.ones[a] * u[j] ** 2 / mu
-            weighed.weight[i, _ONE] = _log_add(weighed.weight[i, _ONE], weighed.ones[a])
+        j = members[a]
+        gains[a] = -np.inf
+        if state[j] == wanted and inside <= 1:
+            gains[a] = inverses[a] * u[j] ** 2 / mu
+            total = _log_add(total, gains[a])
+    weighed.weight[i, _ONE] = total
 
 
 @step
 def _weigh_pairs(options, i, u, state, inside, mu, weighed):
     """Two features of cluster i that are not OUT and have among them all that are IN."""
-    top, total = -np.inf, 0.0
-    for q in range(options.first_pair[i], options.first_pair[i + 1]):
-        x, y = options.members[options.pairs[0, q]], options.members[options.pairs[1, q]]
-        weighed.pairs[q] = -np.inf
+    members, pairs, inverse = options.members, options.pairs, options.pair_inverses
+    gains, first, last = weighed.pairs, options.first_pair[i], options.first_pair[i + 1]
+    top = -np.inf
+    for q in range(first, last):
+        x, y = members[pairs[0, q]], members[pairs[1, q]]
+        gains[q] = -np.inf
         allowed = state[x] != OUT and state[y] != OUT
         if allowed and (state[x] == IN) + (state[y] == IN) == inside:
-            inverse = options.pair_inverses
             gain = inverse[0, q] * u[x] * u[x] + 2.0 * inverse[1, q] * u[x] * u[y]
-            weighed.pairs[q] = (gain + inverse[2, q] * u[y] * u[y]) / mu
-            top = max(top, weighed.pairs[q])
-    if top == -np.inf:
-        return
-    for q in range(options.first_pair[i], options.first_pair[i + 1]):
-        total += math.exp(weighed.pairs[q] - top)
-    weighed.weight[i, _PAIR] = top + math.log(total)
+            gains[q] = (gain + inverse[2, q] * u[y] * u[y]) / mu
+            top = max(top, gains[q])
+    if top > -np.inf:
+        total = 0.0
+        for q in range(first, last):
+            total += _exp(gains[q] - top)
+        weighed.weight[i, _PAIR] = top + math.log(total)
 
 
 @step
 def _weigh_all(options, i, u, mu, weighed):
     """All features of cluster i, whatever their state: at least any choice of three or more."""
+    members, inverses, solved = options.members, options.inverses, weighed.solved
     start, size = options.first[i], options.first[i + 1] - options.first[i]
     total = 0.0
     for a in range(size):
         for e in range(size):
-            inverse = options.inverses[options.first_inverse[i] + a * size + e]
-            weighed.solved[start + a] += inverse * u[options.members[start + e]]
-        total += u[options.members[start + a]] * weighed.solved[start + a]
+            inverse = inverses[options.first_inverse[i] + a * size + e]
+            solved[start + a] += inverse * u[members[start + e]]
+        total += u[members[start + a]] * solved[start + a]
     weighed.weight[i, _ALL] = total / mu
 
 
@@ -175,24 +186,26 @@ def _weigh_all(options, i, u, mu, weighed):
 def _totals(weight, price, k):
     """before[i, m]: items below i with m features; after[i, m]: items from i on, at most m."""
     items = len(price)
-    before, after = np.full((items + 1, k + 1), -np.inf), np.zeros((items + 1, k + 1))
+    before, after = np.full((items + 1, k + 1), -np.inf), np.full((items + 1, k + 1), -np.inf)
     before[0, 0] = 0.0
+    after[items] = 0.0
     for i in range(items):
-        for m in range(k + 1):
-            for taken in range(4):
-                left = m - (price[i] if taken == _ALL else taken)
-                if left >= 0:
-                    before[i + 1, m] = _log_add(
-                        before[i + 1, m], before[i, left] + weight[i, taken]
-                    )
+        _add_item(before, i + 1, i, weight[i], price[i])
     for i in range(items - 1, -1, -1):
-        for m in range(k + 1):
-            after[i, m] = -np.inf
-            for taken in range(4):
-                left = m - (price[i] if taken == _ALL else taken)
-                if left >= 0:
-                    after[i, m] = _log_add(after[i, m], after[i + 1, left] + weight[i, taken])
+        _add_item(after, i, i + 1, weight[i], price[i])
     return before, after
+
+
+@kernel
+def _add_item(totals, new, old, weight, price):
+    """totals[new, m]: those of `old` with m features less what the item gives."""
+    for taken in range(4):
+        if weight[taken] == -np.inf:
+            continue
+        paid = price if taken == _ALL else taken
+        for m in range(paid, totals.shape[1]):
+            more = totals[old, m - paid] + weight[taken]
+            totals[new, m] = _log_add(totals[new, m], more)
 
 
 @step
@@ -207,28 +220,31 @@ def _without_item(before, after, i, left):
 @step
 def _share_single(options, i, weight, others, u, b):
     j = options.single[i]
-    b[j] = options.inverse_t * u[j] * math.exp(others + weight)
+    b[j] = options.inverse_t * u[j] * _exp(others + weight)
 
 
 @step
 def _share_ones(options, weighed, i, others, u, b):
+    members, inverses, gains = options.members, options.ones, weighed.ones
     for a in range(options.first[i], options.first[i + 1]):
-        j = options.members[a]
-        b[j] += options.ones[a] * u[j] * math.exp(others + weighed.ones[a])
+        j = members[a]
+        b[j] += inverses[a] * u[j] * _exp(others + gains[a])
 
 
 @step
 def _share_pairs(options, weighed, i, others, u, b):
+    members, pairs, inverse = options.members, options.pairs, options.pair_inverses
+    gains = weighed.pairs
     for q in range(options.first_pair[i], options.first_pair[i + 1]):
-        x, y = options.members[options.pairs[0, q]], options.members[options.pairs[1, q]]
-        inverse, share = options.pair_inverses, math.exp(others + weighed.pairs[q])
+        x, y = members[pairs[0, q]], members[pairs[1, q]]
+        share = _exp(others + gains[q])
         b[x] += share * (inverse[0, q] * u[x] + inverse[1, q] * u[y])
         b[y] += share * (inverse[1, q] * u[x] + inverse[2, q] * u[y])
 
 
 @step
 def _share_all(options, weighed, i, others, b):
-    share = math.exp(others + weighed.weight[i, _ALL])
+    share = _exp(others + weighed.weight[i, _ALL])
     for a in range(options.first[i], options.first[i + 1]):
         b[options.members[a]] += share * weighed.solved[a]
 

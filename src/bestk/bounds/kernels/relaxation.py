@@ -34,13 +34,17 @@ class Effort(NamedTuple):
 
 
 class _Working(NamedTuple):
-    """The working set: features, and for each its slope v, b as x, charge t and sqrt(t)."""
+    """The working set: features, and for each its slope v, b as x, charge t and sqrt(t).
+
+    ``gains`` is room for as many numbers.
+    """
 
     features: np.ndarray
     v: np.ndarray
     x: np.ndarray
     t: np.ndarray
     root: np.ndarray
+    gains: np.ndarray
 
 
 @kernel
@@ -61,7 +65,9 @@ def descend(relaxed, state, r, b, level, cutoff, effort):
     """
     A, c, t, _, _ = relaxed
     p = c.shape[0]
-    working = _Working(np.empty(p, np.int64), np.empty(p), np.empty(p), np.empty(p), np.empty(p))
+    working = _Working(
+        np.empty(p, np.int64), np.empty(p), np.empty(p), np.empty(p), np.empty(p), np.empty(p)
+    )
     listed = np.zeros(p, np.bool_)
     size, n_free = _first_working_set(state, r, b, working.features, listed)
     u = np.empty(p)
@@ -210,7 +216,7 @@ def _gather(A, t, features, size, gathered, Q):
 
 @step
 def _enter(working, size, u, b, t):
-    features, v, x, charge, root = working
+    features, v, x, charge, root, _ = working
     for i in range(size):
         j = features[i]
         v[i], x[i], charge[i], root[i] = u[j], b[j], t[j], math.sqrt(t[j])
@@ -242,13 +248,14 @@ def _sweep_until_close(relaxed, state, r, working, size, Q, level, cutoff, effor
 @step
 def _sweep(relaxed, state, working, size, Q, level):
     """Minimise over one coordinate after the other; returns sum z."""
-    features, v, x, t, root = working
+    _, _, _, lo, hi = relaxed
+    features, v, x, t, root, _ = working
     total = 0.0
     for i in range(size):
         j, q = features[i], Q[i, i]
         a = v[i] + q * x[i]
         side = 1.0 if a > 0 else -1.0
-        reach = relaxed.hi[j] if a > 0 else -relaxed.lo[j]
+        reach = hi[j] if a > 0 else -lo[j]
         if level > 0.0 and state[j] == FREE:
             new, share = _best_coordinate(abs(a), q, t[i], root[i], reach, level)
             total += share
@@ -284,16 +291,16 @@ def _best_coordinate(a, q, t, root, reach, level):
 @step
 def _both_values(relaxed, state, r, working, size, level, total):
     """(primal, dual) value, both on the working set: how far from its optimum?"""
-    features, v, x, t, root = working
+    _, c, _, lo, hi = relaxed
+    features, v, x, t, root, gains = working
     linear, penalty, forced, quadratic = 0.0, 0.0, 0.0, 0.0
-    gains = np.empty(size)
     boxed = False
     m = 0
     for i in range(size):
         j = features[i]
-        linear -= x[i] * (relaxed.c[j] + v[i])
-        quadratic += x[i] * (relaxed.c[j] - v[i])
-        gain = gain_of(v[i], t[i], relaxed.lo[j], relaxed.hi[j])
+        linear -= x[i] * (c[j] + v[i])
+        quadratic += x[i] * (c[j] - v[i])
+        gain = gain_of(v[i], t[i], lo[j], hi[j])
         if state[j] == IN or level == 0.0:
             penalty += t[i] * x[i] * x[i]
             forced += gain
@@ -301,7 +308,7 @@ def _both_values(relaxed, state, r, working, size, level, total):
         gains[m] = gain
         m += 1
         if x[i] != 0.0:
-            reach = relaxed.hi[j] if x[i] > 0 else -relaxed.lo[j]
+            reach = hi[j] if x[i] > 0 else -lo[j]
             knee = min(level / root[i], reach)
             boxed = boxed or knee == reach
             z = min(1.0, abs(x[i]) / knee)

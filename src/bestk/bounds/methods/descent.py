@@ -13,6 +13,8 @@ from bestk.bounds.split import Split
 from bestk.form.matrix import Core
 from bestk.form.standard_form import StandardForm
 
+_NOTHING = np.zeros(0, dtype=np.intp)
+
 
 class Descent:
     """Coordinate descent (theory: relaxation) over a core of features.
@@ -25,45 +27,54 @@ class Descent:
         self, form: StandardForm, split: Split, workers: Workers, *, sweeps: int | None = None
     ) -> None:
         self.form, self.split, self.workers = form, split, workers
-        self.core: Core | None = None
+        self.core: Core = form.matrix.core(_NOTHING)
         now = tuning()
         self.effort = Effort(now.closeness, sweeps or now.sweeps, now.sweeps_at_once)
 
     def search(self, batch: NodeBatch, k: int, cutoff: float) -> None:
         if not self.split.is_useful(self.form):
             return
+        core = self.core
+        if core.is_whole:
+            remaining = batch.remaining(k)
+            found = batch.duals, batch.levels
+            self._descend(core, batch.states, remaining, *found, cutoff, batch.multiplies)
+            return
+        core.add(_NOTHING if len(core.features) else self._likely(k), _needed(batch))
         rows = np.arange(len(batch))
-        core = self._core_for(batch, k)
         for _ in range(tuning().core_rounds):
-            self._descend(batch, rows, core, k, cutoff)
-            if core.is_whole:
-                return
+            self._descend_within(core, batch, rows, k, cutoff)
             entrants, lacking = self._missing(batch, rows, core, k, cutoff)
             rows = rows[lacking]
             if len(rows) == 0:
                 return
             core.add(entrants, _needed(batch))
 
-    def _core_for(self, batch: NodeBatch, k: int) -> Core:
-        if self.core is None:
-            first, p = max(tuning().core_first, tuning().core_per_choice * k), self.form.p
-            size = min(first, p)
-            likely = np.argpartition(-np.abs(self.form.c), size - 1)[:size]
-            self.core = self.form.matrix.core(np.union1d(likely, _needed(batch)))
-        if not self.core.is_whole:
-            self.core.add(np.zeros(0, dtype=np.intp), _needed(batch))
-        return self.core
+    def _likely(self, k: int) -> np.ndarray:
+        """Features to begin with: those most correlated with y."""
+        size = min(max(tuning().core_first, tuning().core_per_choice * k), self.form.p)
+        return np.argpartition(-np.abs(self.form.c), size - 1)[:size]
 
     def start_from(self, features: np.ndarray) -> None:
         """Begin with a core that another run ended with."""
         self.core = self.form.matrix.core(features)
 
-    def _descend(
-        self, batch: NodeBatch, rows: np.ndarray, core: Core, k: int, cutoff: float
+    def _descend_within(
+        self, core: Core, batch: NodeBatch, rows: np.ndarray, k: int, cutoff: float
     ) -> None:
-        form, features, place = self.form, core.features, np.ix_(rows, core.features)
+        """Some nodes of a batch, over the features of the core alone; the others are zero."""
+        place = np.ix_(rows, core.features)
         states, duals, levels = batch.states[place], batch.duals[place], batch.levels[rows]
         remaining, multiplies = batch.remaining(k)[rows], np.zeros(len(rows))
+        self._descend(core, states, remaining, duals, levels, cutoff, multiplies)
+        batch.duals[rows] = 0.0
+        batch.duals[place] = duals
+        batch.levels[rows] = levels
+        batch.multiplies[rows] += multiplies
+
+    def _descend(self, core: Core, states, remaining, duals, levels, cutoff, multiplies) -> None:
+        """Improve duals and levels in place, over the features of the core."""
+        form, features = self.form, slice(None) if core.is_whole else core.features
         t = np.maximum(self.split.t[features], 0.0)
         relaxed = Relaxed(core.A, form.c[features], t, form.lo[features], form.hi[features])
 
@@ -73,11 +84,7 @@ class Descent:
                 self.effort, multiplies[part],
             )  # fmt: skip
 
-        self.workers.map(piece, self.workers.slices(len(rows)))
-        batch.duals[rows] = 0.0
-        batch.duals[place] = duals
-        batch.levels[rows] = levels
-        batch.multiplies[rows] += multiplies
+        self.workers.map(piece, self.workers.slices(len(states)))
 
     def _missing(self, batch: NodeBatch, rows: np.ndarray, core: Core, k: int, cutoff: float):
         """(features that the core lacks, which rows lack some and are worth another round)."""
