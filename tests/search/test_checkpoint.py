@@ -100,7 +100,7 @@ def test_a_limit_and_then_the_rest(tmp_path):
     assert run.status is Status.NODE_LIMIT
     seen = [run]
     while run.status is not Status.OPTIMAL:
-        before = Checkpoint.read(path).parts["tree"].plain["seconds"]
+        before = Checkpoint.read(path).parts["watch"].plain["seconds"]
         run = bestk.resume(path, X, y, node_limit=run.n_nodes + 100)
         seen.append(run)
         assert run.lower_bound >= seen[-2].lower_bound

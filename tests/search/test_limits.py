@@ -271,7 +271,7 @@ def test_stop_right_after_features_were_excluded_claims_no_more_than_the_root(mo
     def stop_after(self):
         restart = tighten(self)
         if restart:
-            self.status = Status.STOPPED
+            self.watch.status = Status.STOPPED
         return restart
 
     monkeypatch.setattr(Tree, "_tighten_root", stop_after)

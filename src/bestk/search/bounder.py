@@ -17,8 +17,8 @@ from bestk.bounds.ridge_box import Box, ridge_box
 from bestk.bounds.split import Split
 from bestk.bounds.split_ascent import SplitAscent
 from bestk.form.standard_form import StandardForm
+from bestk.search.checkpoint import State
 from bestk.search.recorder import Recorder
-from bestk.search.state import State
 
 
 class Bounder:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.results.certificate import cut, ends_of, joined
-from bestk.search.state import State
+from bestk.search.checkpoint import State
 
 # Seconds of enumeration that will never be spent; kept out of sums so that they stay exact enough.
 _HOPELESS = 1e6

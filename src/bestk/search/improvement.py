@@ -8,8 +8,8 @@ import numpy as np
 from bestk.base.constants import FREE, IN
 from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
+from bestk.search.checkpoint import State
 from bestk.search.frontier import Node
-from bestk.search.state import State
 from bestk.supports.beam import beam_supports, fit_supports, improve_by_swaps
 from bestk.supports.incumbent import Incumbent
 

@@ -13,7 +13,7 @@ from bestk.results.certificate import (
     proof_arrays,
     proof_of,
 )
-from bestk.search.state import State
+from bestk.search.checkpoint import State
 
 _NOTHING = np.zeros(0, dtype=np.int32)
 # What a node takes besides its arrays.

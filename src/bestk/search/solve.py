@@ -1,34 +1,19 @@
 """From arrays to a proven model: the functions users call."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from bestk.base.fingerprint import fingerprint
 from bestk.base.settings import Advanced, Settings, settings_of
-from bestk.base.threads import Workers, blas_threads, default_threads
 from bestk.base.validation import as_features, is_auto, require_count
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
-from bestk.results.certificate import Certificate
-from bestk.results.gaps import relative_gap
-from bestk.results.progress import make_progress
-from bestk.results.result import Result, Snapshot, Status
-from bestk.search.assumptions import assumptions_of
-from bestk.search.automatic_box import at_bounds, boxed
-from bestk.search.checkpoint import Checkpoint, Writer
-from bestk.search.lessons import Lessons
-from bestk.search.recorder import Recorder
-from bestk.search.tree import Tree
-from bestk.supports.enumeration import Shortlist
-from bestk.supports.incumbent import Incumbent
-
-HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
-# A share of an objective that is not told from rounding.
-_ROUNDING = 1e-9
+from bestk.results.result import Result
+from bestk.search.automatic_box import boxed
+from bestk.search.checkpoint import Checkpoint
+from bestk.search.run import small_blas, solve_presolved
 
 
 def solve(
@@ -232,12 +217,6 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     return start
 
 
-def small_blas(problem: Regression, settings: Settings):
-    """A context in which BLAS uses one thread, or for large problems those of the settings."""
-    few = 1 if problem.moments.is_small else None
-    return blas_threads(few or settings.n_threads or default_threads())
-
-
 def beam_search(
     X: Any,
     y: Any,
@@ -279,133 +258,4 @@ def beam_search(
         node_limit=0,
         n_threads=n_threads,
         advanced=options,
-    )
-
-
-def solve_presolved(
-    presolved: Presolved,
-    k: int,
-    starts: Sequence[np.ndarray],
-    settings: Settings,
-    started: float,
-    *,
-    lessons: Lessons | None = None,
-    shortlist: Shortlist | None = None,
-    saved: Checkpoint | None = None,
-) -> Result:
-    """One search from known supports; BLAS threads are the caller's business.
-
-    What other searches of the same presolved problem found out is in `lessons`, to which this one
-    adds. With a shortlist there is nothing left to search.
-    """
-    problem, include = presolved.problem, presolved.include
-    if len(include) > k:
-        raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
-    lessons = lessons or Lessons(presolved.form)
-    incumbent = Incumbent(problem, lessons.fits)
-    incumbent.offer(presolved.required)
-    for support in starts:
-        incumbent.offer(np.union1d(support, presolved.required))
-    history: list[tuple[float, int, float, float]] = []
-    size = presolved.size(k)
-    for support in shortlist.supports if shortlist else []:
-        incumbent.offer(support)
-    progress = make_progress(settings.progress)
-    try:
-        if size <= 0 or (shortlist and incumbent.objective <= shortlist.floor):
-            bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
-            recorder = Recorder(settings.record_limit)
-            recorder.close_by_enumeration(0)
-        else:
-            writer = None if settings.checkpoint is None else Writer(settings, presolved, k)
-            with Workers(settings.n_threads) as pool:
-                tree = Tree(
-                    presolved, size, incumbent, lessons, settings, pool, progress, started, writer
-                )
-                if saved is not None:
-                    tree.restore(saved.parts)
-                status = tree.run()
-            bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.history
-            started = tree.started
-            recorder = tree.recorder
-    finally:
-        progress.close()
-    searched, bound = bound, min(bound, _certain(incumbent))
-    gap = relative_gap(incumbent.objective, bound, problem.yy)
-    if gap <= settings.gap_tol:
-        status = Status.OPTIMAL
-    elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
-        status = Status.NUMERICAL_LIMIT
-    if status is Status.OPTIMAL and problem.box is not None:
-        status = Status.CONDITIONAL
-    return _result(
-        presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
-    )
-
-
-def _certain(incumbent: Incumbent) -> float:
-    """The incumbent's objective, or what is certain of it where that is mostly rounding."""
-    problem, objective = incumbent.problem, incumbent.objective
-    least = problem.least_objective(incumbent.support, incumbent.coef, objective)
-    return objective if least >= (1.0 - _ROUNDING) * objective else least
-
-
-def _result(
-    presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
-) -> Result:
-    problem = presolved.problem
-    coef = np.zeros(problem.n_features)
-    coef[incumbent.support] = incumbent.coef
-    seconds = perf_counter() - started
-    end = Snapshot(
-        seconds=seconds,
-        n_nodes=n_nodes,
-        n_open=0,
-        objective=incumbent.objective,
-        lower_bound=min(bound, incumbent.objective),
-        yy=problem.yy,
-    )
-    history = [*history, (seconds, n_nodes, end.objective, end.lower_bound)]
-    result = Result(
-        k=k,
-        alpha=problem.alpha,
-        coef=coef,
-        intercept=float(problem.moments.y_shift - problem.moments.shift @ coef),
-        support=np.union1d(incumbent.support, presolved.include),
-        objective=end.objective,
-        lower_bound=end.lower_bound,
-        gap=end.gap,
-        explained_gap=end.explained_gap,
-        status=status,
-        n_nodes=n_nodes,
-        seconds=seconds,
-        yy=problem.yy,
-        n_samples=problem.n_samples,
-        fit_intercept=problem.fit_intercept,
-        feature_names=problem.feature_names,
-        settings=settings.summary(),
-        assumptions=assumptions_of(presolved, k),
-        at_bounds=at_bounds(problem, coef),
-        box=problem.box,
-        history=np.array(history, dtype=HISTORY),
-    )
-    return replace(result, certificate=_certificate(presolved, result, recorder))
-
-
-def _certificate(presolved: Presolved, result: Result, recorder: Recorder) -> Certificate | None:
-    proof = recorder.proof()
-    if proof is None:
-        return None
-    question = presolved.question(result.k)
-    tree, splits = proof
-    return Certificate(
-        **question.as_dict(),
-        fingerprint=fingerprint(presolved.problem.digest, question),
-        coef=result.coef,
-        intercept=result.intercept,
-        objective=result.objective,
-        lower_bound=result.lower_bound,
-        copies=presolved.copies,
-        splits=splits,
-        tree=tree,
     )

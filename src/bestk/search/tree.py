@@ -1,6 +1,5 @@
 """The search: pop, branch, bound, fix, prune, close, improve, report."""
 
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +19,12 @@ from bestk.results.progress import Progress
 from bestk.results.result import Snapshot, Status
 from bestk.search import branching
 from bestk.search.bounder import Bounder
-from bestk.search.checkpoint import Writer
+from bestk.search.checkpoint import State, Writer
 from bestk.search.frontier import Frontier, Node, nodes_in, state_of
 from bestk.search.improvement import Improver
 from bestk.search.lessons import Lessons
 from bestk.search.recorder import Recorder
-from bestk.search.state import State
+from bestk.search.watch import Watch
 from bestk.supports import enumeration
 from bestk.supports.incumbent import Incumbent
 
@@ -62,25 +61,21 @@ class Tree:
         self.form: StandardForm = lessons.form
         self.inside, self.k = presolved.inside, k
         self.incumbent, self.settings, self.workers = incumbent, settings, workers
-        self.progress, self.started = progress, started
+        self.watch = Watch(settings, progress, started)
         self.frontier = Frontier(settings.search)
         self.pending: list[Node] = []
         self.dropped = np.inf
         self.proven = 0.0
         self.recorder = Recorder(settings.record_limit)
         self.bounder = Bounder(settings, workers, self.recorder)
-        self.history: list[tuple[float, int, float, float]] = []
         self.n_nodes = 0
         # The root as far as it is decided, its number in the record, and what is proven about it.
         self.root_state = np.zeros(0, dtype=np.int8)
         self.root_number = 0
         self.root_bound = 0.0
         self.clustered: StandardForm | None = None  # the form for which clusters were tried
-        self.status: Status | None = None
         self.writer = writer
-        limit = settings.time_limit
-        self.deadline = np.inf if limit is None else started + limit
-        self.improver = Improver(incumbent, deadline=self.deadline)
+        self.improver = Improver(incumbent, deadline=self.watch.deadline)
         self.is_open = False  # is the root bounded, and everything else below it?
 
     # What is known so far -----------------------------------------------------------------
@@ -126,7 +121,7 @@ class Tree:
                 if nodes:
                     batch, origins = self._bounded_children(nodes)
                     self._admit(batch, origins)
-                    self.bounder.tighten(batch, self.k, self.cutoff, self._is_late)
+                    self.bounder.tighten(batch, self.k, self.cutoff, self.watch.is_late)
                     if self._tighten_root():
                         self._open_root()
                         continue
@@ -137,10 +132,10 @@ class Tree:
             self._settle()
         except KeyboardInterrupt:
             # Nodes may be in the air: the bound proven at the last step is the one that holds.
-            self.status = Status.INTERRUPTED
-        if self.writer and self.status is not Status.INTERRUPTED:
+            self.watch.status = Status.INTERRUPTED
+        if self.writer and self.watch.status is not Status.INTERRUPTED:
             self.writer.write(self.state())
-        return self.status or Status.OPTIMAL
+        return self.watch.status or Status.OPTIMAL
 
     def _find_first_model(self) -> None:
         self.pending = [self._root_node()]
@@ -381,7 +376,7 @@ class Tree:
             self.frontier.push(node._replace(cost=np.inf))
         self.pending = []
         if queued and self.incumbent.value <= PERFECT_FIT:
-            self.status = Status.PERFECT_FIT  # too many models tie at the level of rounding
+            self.watch.status = Status.PERFECT_FIT  # too many models tie at the level of rounding
         return not queued
 
     def _prune(self, node: Node) -> bool:
@@ -424,43 +419,20 @@ class Tree:
         )
         return split, node
 
-    def _snapshot(self) -> Snapshot:
-        yy = self.incumbent.problem.yy
-        return Snapshot(
-            seconds=perf_counter() - self.started,
+    def _report(self) -> None:
+        self._settle()
+        snapshot = Snapshot(
+            seconds=self.watch.seconds,
             n_nodes=self.n_nodes,
             n_open=len(self.frontier) + len(self.pending),
             objective=self.incumbent.objective,
             lower_bound=self.lower_bound,
-            yy=yy,
+            yy=self.incumbent.problem.yy,
         )
-
-    def _report(self) -> None:
-        self._settle()
-        snapshot = self._snapshot()
-        point = (snapshot.seconds, snapshot.n_nodes, snapshot.objective, snapshot.lower_bound)
-        if not self.history or self.history[-1][2:] != point[2:]:
-            self.history.append(point)
-        self.progress.update(snapshot)
-        callback = self.settings.callback
-        if callback is not None and callback(snapshot):
-            self.status = Status.STOPPED
+        self.watch.report(snapshot)
 
     def _should_stop(self) -> bool:
-        """Has a limit been reached? Limits end a run between steps, they never change its path."""
-        settings = self.settings
-        if self.status is not None:
-            return True
-        if self._is_late():
-            self.status = Status.TIME_LIMIT
-        elif settings.node_limit is not None and self.n_nodes >= settings.node_limit:
-            self.status = Status.NODE_LIMIT
-        elif settings.memory_limit is not None and self._nbytes() > settings.memory_limit:
-            self.status = Status.MEMORY_LIMIT
-        return self.status is not None
-
-    def _is_late(self) -> bool:
-        return perf_counter() >= self.deadline
+        return self.watch.should_stop(self.n_nodes, self._nbytes)
 
     def _nbytes(self) -> int:
         # The record is copied once, when it becomes a certificate.
@@ -473,14 +445,12 @@ class Tree:
     def state(self) -> dict[str, State]:
         """All that steers the search, part by part: a resumed run takes the same path."""
         plain = {name: getattr(self, name) for name in self._PLAIN}
-        plain["seconds"] = perf_counter() - self.started
         plain["clustered"] = None if self.clustered is None else self.clustered is self.form
         arrays = {
             "features": self.form.features,
             "inside": self.inside,
             "root_state": self.root_state,
             "support": self.incumbent.support,
-            "history": np.array(self.history, dtype=np.float64).reshape(-1, 4),
         }
         # While the root is being prepared there is nothing below it: that part starts again.
         nodes = [*self.frontier.nodes(), *self.pending] if self.is_open else []
@@ -490,6 +460,7 @@ class Tree:
             "bounder": self.bounder.state() if self.is_open else State({}, {}),
             "improver": self.improver.state(),
             "recorder": self.recorder.state(),
+            "watch": self.watch.state(),
         }
 
     def restore(self, parts: dict[str, State]) -> None:
@@ -504,8 +475,7 @@ class Tree:
         if plain["clustered"] is not None:  # of this form, or of one before it
             self.clustered = self.form if plain["clustered"] else self.lessons.form
         self.incumbent.offer(arrays["support"])
-        self.history = [tuple(row) for row in arrays["history"].tolist()]
-        self.started -= plain["seconds"]
+        self.watch.restore(parts["watch"])
         self.improver.restore(parts["improver"])
         self.recorder.restore(parts["recorder"])
         if self.is_open:

@@ -14,7 +14,7 @@ from bestk.problem.regression import Regression
 from bestk.results.result import Result, Status
 from bestk.search.automatic_box import boxed, in_box
 from bestk.search.lessons import Lessons
-from bestk.search.solve import small_blas, solve_presolved
+from bestk.search.run import small_blas, solve_presolved
 from bestk.selection.shared_enumeration import shortlists
 
 

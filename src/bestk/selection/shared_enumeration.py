@@ -18,7 +18,7 @@ from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
 from bestk.results.result import Result, Status
 from bestk.search.lessons import Lessons
-from bestk.search.solve import solve_presolved
+from bestk.search.run import solve_presolved
 from bestk.supports.enumeration import (
     LimitReached,
     Shortlist,
