@@ -16,13 +16,17 @@ from bestk.verification.verify import verify
 def test_a_dropped_leaf_is_noticed(exact):
     instance, certificate = proof()
     assert checked(instance, certificate, exact=exact)
-    leaves = np.flatnonzero(certificate.tree.is_leaf)
-    for leaf in leaves[leaves > 0]:
+    tree = certificate.tree
+    for leaf in np.flatnonzero(tree.is_leaf & (tree.parent >= 0)):
         found = checked(instance, without_node(certificate, int(leaf)), exact=exact)
         assert not found, leaf
         (reason,) = found.failures
         assert "proven only to" in reason
-        assert "it proves" in reason
+        parent, feature = tree.parent[leaf], tree.feature[leaf]
+        side = "with" if tree.inside[leaf] else "without"
+        is_only_child = np.count_nonzero(tree.parent == parent) == 1
+        lacks = f"node {parent} lacks the child {side} feature {feature}"
+        assert ("it proves" if is_only_child else lacks) in reason
 
 
 OBJECTIVE, ONLY = "the objective of the model is", "the lower bound is proven only to"

@@ -240,16 +240,16 @@ class _Walk:
                 what = "its fixings are proven only to"
                 return _sentence(node, inside, outside, what, float(self.violation[node]))
             children = self.children.get(node, [])
-            if not children or values[node] <= max(0, self.own[node], self.tried[node]):
+            missing = self._missing_side(node) if children else ""
+            if missing:
+                return f"node {node} lacks the child {missing}"
+            if not children or values[node] <= max(self.own[node], self.tried[node]):
                 what = (
                     "its support by support proof gives"
                     if self.tree.enumerated[node]
                     else "it proves"
                 )
                 return _sentence(node, inside, outside, what, float(values[node]))
-            missing = self._missing_side(node)
-            if missing:
-                return f"node {node} lacks the child {missing}"
             node = min(children, key=lambda child: values[child])
             if self.tree.feature[node] >= 0:
                 if self.tree.inside[node]:
