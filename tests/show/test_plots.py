@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 import bestk
 from bestk import Advanced, Status
-from bestk.show import plots, report
+from bestk.show import axes, inline_svg, plots
 
 NAMES = ["<b>", "x & y", "$a_1$ b$", "_hidden", "a very long name of a feature that must be cut"]
 
@@ -134,7 +134,7 @@ def test_coefficients_are_those_of_the_path(path, ax):
     entering = np.flatnonzero(path.coefs.any(axis=0))
     drawn = {tuple(item.get_ydata()) for item in ax.lines if len(item.get_xdata()) == len(path)}
     assert drawn == {tuple(path.coefs[:, j]) for j in entering}
-    assert sorted(texts(ax)) == sorted(plots._short(path[6].name(j)) for j in entering)
+    assert sorted(texts(ax)) == sorted(axes.short(path[6].name(j)) for j in entering)
 
 
 def test_coefficients_can_be_scaled(data, path, ax):
@@ -158,7 +158,7 @@ def model_of_all(path, n_features):
 
 
 def test_labels_do_not_overlap(path):
-    ax = Figure(figsize=report._SIZE, layout="constrained").subplots()
+    ax = Figure(figsize=inline_svg.SIZE, layout="constrained").subplots()
     draw(plots.coefficients(model_of_all(path, 14), ax=ax))
     heights = sorted(text.get_position()[1] * ax.bbox.height for text in ax.texts)
     # The extent of an annotation has its leader in it, that of a text has not.
@@ -171,19 +171,19 @@ def test_many_features_get_a_legend(path, ax):
     draw(plots.coefficients(model_of_all(path, 20), ax=ax))
     assert texts(ax) == []
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(shown) == sorted(plots._short(path[6].name(j)) for j in range(20))
+    assert sorted(shown) == sorted(axes.short(path[6].name(j)) for j in range(20))
 
 
 def test_labels_are_moved_as_little_as_needed():
     rng = np.random.default_rng(0)
     for count in range(1, 15):
         heights = np.sort(rng.random(count) ** 3)
-        moved = np.array(plots._spread(heights, 1 / 14))
+        moved = np.array(axes._spread(heights, 1 / 14))
         assert np.all(np.diff(moved) >= 1 / 14 - 1e-12)
         assert moved.min() >= -1e-12
         assert moved.max() <= 1 + 1e-12
     apart = [0.1, 0.5, 0.9]
-    assert plots._spread(apart, 0.2) == apart
+    assert axes._spread(apart, 0.2) == apart
 
 
 def test_cross_validation_lines(ax):

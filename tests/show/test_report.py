@@ -13,7 +13,8 @@ import pytest
 import bestk
 from bestk import Advanced, Problem, Status
 from bestk.selection.cross_validation import CrossValidation
-from bestk.show import plots, report
+from bestk.show import inline_svg, one_model, plots, report
+from bestk.show.html import number
 
 NASTY = ["<b>bold</b>", "x & y", '"quoted"', "$a_1$ b$", "_hidden", "温度", "line\nbreak"]
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -145,7 +146,7 @@ class TestEveryPage:
 
     def test_pictures_take_the_colour_of_the_text(self, pages, name):
         assert "currentColor" in pages[name]
-        assert report._INK not in pages[name]
+        assert inline_svg.INK not in pages[name]
         assert "prefers-color-scheme: dark" in pages[name]
 
     def test_says_what_made_it(self, pages, name):
@@ -180,7 +181,7 @@ def test_proven_result(result, pages):
 
 
 def test_equation(result):
-    equation = Reader(report._equation(result, "target <1>")).text.replace("\xa0", " ")
+    equation = Reader(one_model.equation(result, "target <1>")).text.replace("\xa0", " ")
     assert equation == result.equation("target <1>").replace("-", "−")
 
 
@@ -196,7 +197,7 @@ def test_stopped_result(stopped, pages):
 def test_the_bound_shown_is_not_above_the_bound_proven(stopped):
     for offset in np.linspace(0, 1e-8, 20):
         shown = replace(stopped, lower_bound=stopped.lower_bound * (1 + offset))
-        text = dict(report._numbers(shown))["lower bound"]
+        text = dict(one_model.numbers(shown))["lower bound"]
         assert float(text) <= shown.lower_bound
 
 
@@ -308,9 +309,9 @@ def test_data_come_in_pairs(result, data):
 
 def test_pictures_are_the_same_every_time_and_leave_the_style_alone(path, result):
     before = dict(mpl.rcParams)
-    first = report._svg(lambda ax: plots.path(path, ax), "label", "a")
+    first = inline_svg.svg(lambda ax: plots.path(path, ax), "label", "a")
     with mpl.style.context("dark_background"):
-        second = report._svg(lambda ax: plots.path(path, ax), "label", "a")
+        second = inline_svg.svg(lambda ax: plots.path(path, ax), "label", "a")
     assert first == second
     assert dict(mpl.rcParams) == before
 
@@ -335,4 +336,4 @@ def test_without_matplotlib_the_page_says_how_to_get_pictures(result, path, cv, 
     ],
 )
 def test_numbers(value, html):
-    assert report._number(value) == html
+    assert number(value) == html

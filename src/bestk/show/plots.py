@@ -1,8 +1,6 @@
 """Pictures of results, paths, cross-validations and found equations, drawn with matplotlib.
 
-matplotlib is imported by the first picture, not by this module. Text and axes keep the colours of
-the current style; everything else uses colours that differ for colour-blind readers and are seen
-on white and on black.
+matplotlib is imported by the first picture, not by this module.
 """
 
 from decimal import ROUND_CEILING, Context
@@ -10,15 +8,50 @@ from typing import Any
 
 import numpy as np
 
-BLUE, RED, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
-COLOURS = (BLUE, RED, GREEN, PINK, GREY)
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+from bestk.show.axes import (
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    MARKERS,
+    MAX_LABELS,
+    PINK,
+    RED,
+    axes_or_new,
+    fit_objectives,
+    integer_ticks,
+    label_ends,
+    outer_legend,
+    require_matplotlib,
+    short,
+)
+from bestk.show.error_plots import draw_lines, draw_surface, position
+
+__all__ = [
+    "BLUE",
+    "COLOURS",
+    "CRITERION_NAMES",
+    "GREEN",
+    "GREY",
+    "MARKERS",
+    "MAX_STATES",
+    "PINK",
+    "RED",
+    "coefficients",
+    "cross_validation",
+    "discovery",
+    "gap",
+    "path",
+    "percent",
+    "position",
+    "predicted",
+    "require_matplotlib",
+    "scores",
+    "states",
+]
+
 CRITERION_NAMES = {"aicc": "AICc", "bic": "BIC", "ebic": "EBIC"}
 
-# More lines than this are named in a legend, since names at the line ends would not fit. The
-# legend has room for two columns.
-_MAX_LABELS = 14
-_MAX_ROWS = 22
 # More values of alpha than this make a surface instead of lines.
 _MAX_LINES = 6
 # Beyond this many points a vector drawing gets too heavy.
@@ -44,7 +77,7 @@ def gap(result: Any, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     seconds, incumbent, bound = (result.history[name] for name in ("seconds", "incumbent", "bound"))
     marker = "o" if len(seconds) <= 2 else None
     ax.fill_between(seconds, bound, incumbent, step="post", color=GREY, alpha=0.2, linewidth=0)
@@ -58,7 +91,7 @@ def gap(result: Any, ax: Any = None) -> Any:
     else:
         ax.set_xlim(0, 1.05 * seconds[-1])
         ax.locator_params(axis="x", nbins=6)
-    _fit_objectives(ax, incumbent, bound)
+    fit_objectives(ax, incumbent, bound)
     ax.set_title(f"Gap {percent(result.gap)} after {result.seconds:.3g} s")
     ax.set_xlabel("seconds")
     ax.set_ylabel("objective")
@@ -81,7 +114,7 @@ def path(path: Any, ax: Any = None, criterion: str | None = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     ks, objectives, bounds = path.ks, path.objectives, path.lower_bounds
     proven = np.array([result.is_proven for result in path.results])
     ax.fill_between(ks, bounds, objectives, color=GREY, alpha=0.2, linewidth=0)
@@ -89,7 +122,7 @@ def path(path: Any, ax: Any = None, criterion: str | None = None) -> Any:
     ax.plot(ks, bounds, color=RED, linestyle="--", marker="_", label="proven lower bound")
     if np.all(objectives > 0) and objectives.max() > _WIDE * objectives.min():
         ax.set_yscale("log", nonpositive="clip")
-    _fit_objectives(ax, objectives, bounds)
+    fit_objectives(ax, objectives, bounds)
     if criterion is not None:
         best = path.best(criterion)
         label = f"k = {best.k}, smallest {CRITERION_NAMES[criterion]}"
@@ -100,7 +133,7 @@ def path(path: Any, ax: Any = None, criterion: str | None = None) -> Any:
     ax.set_title(title)
     ax.set_xlabel("largest number of features k")
     ax.set_ylabel("objective")
-    _integer_ticks(ax)
+    integer_ticks(ax)
     ax.legend(frameon=False)
     return ax
 
@@ -121,7 +154,7 @@ def coefficients(path: Any, ax: Any = None, scale: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     coefs = path.coefs if scale is None else path.coefs * np.asarray(scale, dtype=float)
     features = np.flatnonzero(coefs.any(axis=0))
     # The last model has what readers look for first; the lines that end in it lead the legend.
@@ -140,12 +173,12 @@ def coefficients(path: Any, ax: Any = None, scale: Any = None) -> Any:
             linewidth=1.2,
         )
         lines.append(line)
-    names = [_short(path.results[0].name(feature)) for feature in features]
-    _integer_ticks(ax)
-    if len(lines) <= _MAX_LABELS:
-        _label_ends(ax, lines, names)
+    names = [short(path.results[0].name(feature)) for feature in features]
+    integer_ticks(ax)
+    if len(lines) <= MAX_LABELS:
+        label_ends(ax, lines, names)
     else:
-        _outer_legend(ax, lines, names)
+        outer_legend(ax, lines, names)
     ax.set_title("1 feature enters" if len(features) == 1 else f"{len(features)} features enter")
     ax.set_xlabel("largest number of features k")
     ax.set_ylabel("coefficient" if scale is None else "scaled coefficient")
@@ -168,15 +201,15 @@ def cross_validation(cv: Any, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     choices = [
         ("smallest error", "*", 13, cv.best("min")),
         ("one-SE rule", "D", 7, cv.best("one-se")),
     ]
     if len(cv.alphas) > _MAX_LINES:
-        _draw_surface(ax, cv, choices)
+        draw_surface(ax, cv, choices)
     else:
-        _draw_lines(ax, cv, choices)
+        draw_lines(ax, cv, choices)
     ax.set_xlabel("largest number of features k")
     return ax
 
@@ -197,7 +230,7 @@ def predicted(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     observed = np.asarray(y, dtype=float).ravel()
     fitted = np.asarray(model.predict(X), dtype=float).ravel()
     ax.scatter(
@@ -279,7 +312,7 @@ def states(found: Any, state: int = 0, ax: Any = None, trajectory: int = 0) -> A
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     data = found.trajectories
     t, x, simulated = data.t[trajectory], data.x[trajectory], found.simulated[trajectory]
     # Dots that touch would be a band: enough of them to see the curve.
@@ -314,7 +347,7 @@ def scores(found: Any, state: int = 0, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = _axes(ax)
+    ax = axes_or_new(ax)
     best = found.scores[state].min(axis=0)
     known = np.isfinite(best)
     above = best[known] - best[known].min(initial=np.inf)
@@ -327,7 +360,7 @@ def scores(found: Any, state: int = 0, ax: Any = None) -> Any:
     ax.set_title(f"k = {result.k}, alpha = {result.alpha:.3g}")
     ax.set_xlabel("largest number of terms k")
     ax.set_ylabel(_above(found))
-    _integer_ticks(ax)
+    integer_ticks(ax)
     return ax
 
 
@@ -342,203 +375,3 @@ def percent(share: float) -> str:
     # The first rounding drops what is noise of the division, or 0.01 might become 0.0101.
     digits = Context(prec=3, rounding=ROUND_CEILING).create_decimal(f"{100 * share:.12g}")
     return f"{float(digits):.3g}%"
-
-
-def require_matplotlib() -> None:
-    """Fail with advice where the optional dependency is missing."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            'pictures need matplotlib; install it with: pip install "bestk[plots]"'
-        ) from error
-
-
-def _axes(ax):
-    """The given Axes, or new ones of a pyplot figure, which notebooks show by themselves."""
-    require_matplotlib()
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(layout="constrained")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _integer_ticks(ax):
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-
-
-def _fit_objectives(ax, objectives, bounds):
-    """Limits that show the gap: a bound of 0 says nothing yet, so it may leave the picture."""
-    values = np.concatenate([objectives, bounds[bounds > 0]])
-    low, high = values.min(), values.max()
-    if high <= 0:
-        return
-    if high - low <= 1e-9 * high:
-        ax.set_ylim(0, 1.15 * high)
-    elif ax.get_yscale() == "log":
-        ax.set_ylim(low / 1.5, high * 1.5)
-    else:
-        margin = 0.08 * (high - low)
-        ax.set_ylim(max(low - margin, 0), high + margin)
-
-
-def _short(name, length=22):
-    name = " ".join(name.split())
-    return name if len(name) <= length else name[: length - 1] + "…"
-
-
-def _label_ends(ax, lines, names):
-    """Names beside the line ends, moved apart where they would overlap."""
-    if not lines:
-        return
-    low, high = ax.get_ylim()
-    ends = np.array([(line.get_ydata()[-1] - low) / (high - low) for line in lines])
-    order = np.argsort(ends, kind="stable")
-    for i, height in zip(order, _spread(ends[order], 1 / _MAX_LABELS), strict=True):
-        ax.annotate(
-            names[i],
-            xy=(1.0, ends[i]),
-            xytext=(1.06, height),
-            xycoords="axes fraction",
-            textcoords="axes fraction",
-            verticalalignment="center",
-            fontsize="small",
-            parse_math=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": lines[i].get_color(),
-                "linewidth": 0.8,
-                "shrinkA": 0,
-                "shrinkB": 0,
-                "relpos": (0, 0.5),
-            },
-        )
-    # The leaders start at the edge, so the lines have to reach it.
-    ax.set_xlim(right=lines[0].get_xdata()[-1])
-
-
-def _spread(heights, space):
-    """Ascending heights in [0, 1] moved apart to at least `space`, each group about its mean.
-
-    Touching neighbours are merged into blocks, as in isotonic regression.
-    """
-    blocks: list[list[float]] = []  # [centre, number of labels]
-    for height in heights:
-        blocks.append([height, 1])
-        while True:
-            for block in blocks[-2:]:
-                half = (block[1] - 1) * space / 2
-                block[0] = min(max(block[0], half), 1 - half)
-            if len(blocks) < 2:
-                break
-            (below, m), (above, n) = blocks[-2:]
-            if above - below >= (m + n) * space / 2:
-                break
-            blocks[-2:] = [[(m * below + n * above) / (m + n), m + n]]
-    return [
-        centre + (i - (count - 1) / 2) * space
-        for centre, count in blocks
-        for i in range(int(count))
-    ]
-
-
-def _outer_legend(ax, lines, names):
-    shown = lines[: 2 * _MAX_ROWS]
-    if len(names) > len(shown):
-        names = [*names[: len(shown) - 1], f"and {len(names) - len(shown) + 1} more"]
-    legend = ax.legend(
-        shown,
-        ["" for _ in shown],
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        ncols=-(-len(shown) // _MAX_ROWS),
-        fontsize="x-small",
-        labelspacing=0.2,
-        frameon=False,
-    )
-    # Set afterwards: as labels, names that begin with an underscore would be left out.
-    for text, name in zip(legend.get_texts(), names, strict=False):
-        text.set_text(name)
-        text.set_parse_math(False)
-
-
-def _draw_lines(ax, cv, choices):
-    # Neighbouring lines are moved a little sideways, or their bars would hide each other.
-    step = 0.06 * (np.diff(cv.ks).min() if len(cv.ks) > 1 else 1.0)
-    shifts = step * (np.arange(len(cv.alphas)) - (len(cv.alphas) - 1) / 2)
-    for i, alpha in enumerate(cv.alphas):
-        ax.errorbar(
-            cv.ks + shifts[i],
-            cv.mean[i],
-            yerr=cv.standard_error[i],
-            color=COLOURS[i % len(COLOURS)],
-            marker=MARKERS[i],
-            markersize=3.5,
-            linewidth=1.2,
-            elinewidth=0.8,
-            capsize=2,
-            label=f"alpha = {alpha:.3g}",
-        )
-    for name, marker, size, (alpha, k) in choices:
-        i, j = position(cv, alpha, k)
-        ax.plot(
-            k + shifts[i],
-            cv.mean[i, j],
-            linestyle="none",
-            marker=marker,
-            markersize=size + 4,
-            markerfacecolor="none",
-            markeredgecolor=ax.yaxis.label.get_color(),
-            markeredgewidth=1.2,
-            label=f"{name}: k = {k}" + (f", alpha = {alpha:.3g}" if len(cv.alphas) > 1 else ""),
-        )
-    ax.set_ylabel(cv.measure)
-    _integer_ticks(ax)
-    ax.legend(frameon=False, fontsize="small", labelspacing=0.8)
-
-
-def _draw_surface(ax, cv, choices):
-    from matplotlib import colormaps
-
-    # Cells of equal size whatever the grid: the axes count, the tick labels tell the values.
-    # The worst quarter shares one colour, or it would leave none to tell good models apart.
-    top = np.quantile(cv.mean, 0.75)
-    cells = ax.pcolormesh(
-        np.arange(len(cv.ks)),
-        np.arange(len(cv.alphas)),
-        cv.mean,
-        vmax=top,
-        cmap=colormaps["cividis_r"].resampled(32),
-        edgecolors="face",
-        linewidth=0.6,
-    )
-    for name, marker, size, (alpha, k) in choices:
-        i, j = position(cv, alpha, k)
-        ax.plot(
-            j,
-            i,
-            linestyle="none",
-            marker=marker,
-            markersize=size,
-            markerfacecolor=RED,
-            markeredgecolor="white",
-            label=f"{name}: k = {k}, alpha = {alpha:.3g}",
-        )
-    for axis, values in ((ax.xaxis, cv.ks), (ax.yaxis, cv.alphas)):
-        every = -(-len(values) // 10)
-        shown = range(0, len(values), every)
-        axis.set_ticks(list(shown), [f"{values[i]:.3g}" for i in shown])
-    ax.set_ylabel("alpha")
-    ax.figure.colorbar(
-        cells, ax=ax, label=cv.measure, extend="max" if top < cv.mean.max() else None
-    )
-    ax.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0.0, 1.0))
-
-
-def position(cv, alpha, k):
-    """Row and column of a choice; alphas are compared by distance, they may have been rounded."""
-    return int(np.argmin(np.abs(cv.alphas - alpha))), int(np.argmin(np.abs(cv.ks - k)))

@@ -1,0 +1,104 @@
+"""The command ``bestk discover``: equations of motion from trajectories."""
+
+import functools
+import warnings
+from contextlib import nullcontext
+from pathlib import Path as File
+from typing import Annotated
+
+import typer
+
+from bestk.cli.options import (
+    MODEL,
+    OUTPUT,
+    Alphas,
+    Choice,
+    Criterion,
+    Drop,
+    GapTol,
+    Json,
+    Ks,
+    MaxK,
+    Quiet,
+    Report,
+    TimeLimit,
+    option,
+)
+from bestk.cli.outcome import exit_code, helpful, require_folders, write_file
+from bestk.cli.question import penalties_of, sizes_of
+from bestk.show.console import discovery_document, show_discovery, write_json
+
+
+@helpful
+def discover(
+    files: Annotated[
+        list[File], typer.Argument(metavar="FILES", help="Trajectories with named columns.")
+    ],
+    time: Annotated[str, option("--time", metavar="COLUMN", help="Times of the rows.")] = "t",
+    states: Annotated[
+        list[str] | None,
+        option("--states", metavar="COLUMNS", help="All others unless given: a,b."),
+    ] = None,
+    drop: Drop = None,
+    degree: Annotated[
+        int, option("--degree", panel=MODEL, metavar="COUNT", min=1, help="Of the candidates.")
+    ] = 5,
+    max_k: MaxK = 5,
+    ks: Ks = None,
+    alphas: Alphas = "1e-5,1e-3,1e-2,0.05,0.2",
+    validation: Annotated[
+        float,
+        option(
+            "--validation",
+            panel=MODEL,
+            metavar="SHARE",
+            help="Last rows, which choose k and alpha.",
+            show_default="1/3",
+        ),
+    ] = 1 / 3,
+    criterion: Choice = Criterion.aicc,
+    gap_tol: GapTol = 0.0,
+    time_limit: TimeLimit = 30.0,
+    as_json: Json = False,
+    report: Report = None,
+    plot: Annotated[
+        File | None, option("--plot", panel=OUTPUT, metavar="PNG", help="Draw a picture.")
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Find, and prove, the equations x' = f(x) of trajectories."""
+    from bestk.readers.data import read_trajectory
+    from bestk.show.plots import require_matplotlib
+    from bestk.show.progress import Counter
+
+    require_folders(report, plot)
+    if plot is not None:
+        require_matplotlib()
+    sizes, penalties = sizes_of(ks, max_k, max_k), penalties_of(alphas)
+    read = functools.partial(read_trajectory, time=time, states=states or (), drop=drop or ())
+    x, t = zip(*map(read, files), strict=True)
+    from bestk.sindy import discover as discover_equations  # slow to import
+
+    total = len(x[0].columns) * len(sizes) * len(penalties)
+    counter = Counter("proving", "models", total=total)
+    with nullcontext(None) if quiet else counter as progress, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="the search stopped")  # said at the end anyway
+        found = discover_equations(
+            list(x) if len(files) > 1 else x[0],
+            list(t) if len(files) > 1 else t[0],
+            degree=degree,
+            ks=sizes,
+            alphas=penalties,
+            validation=validation,
+            criterion=criterion.value,
+            gap_tol=gap_tol,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    if as_json:
+        write_json(discovery_document(found, validation))
+    else:
+        show_discovery(found)
+    write_file(report, "report", found.to_html)
+    write_file(plot, "picture", found.plot)
+    return exit_code(found.searches)

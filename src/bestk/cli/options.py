@@ -1,0 +1,93 @@
+"""The options that commands share: how each is written, and what --help says about it."""
+
+from enum import StrEnum
+from pathlib import Path as File
+from typing import Annotated, Any
+
+import typer
+
+# Panels of --help.
+MODEL, RUN, OUTPUT = "Model", "Run", "Output"
+
+
+class Criterion(StrEnum):
+    aicc = "aicc"
+    bic = "bic"
+    ebic = "ebic"
+
+
+class Rule(StrEnum):
+    min = "min"
+    one_se = "one-se"
+
+
+def option(*names: str, help: str, panel: str | None = None, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=panel, **more)
+
+
+Source = Annotated[File, typer.Argument(metavar="FILE", help="Data with named columns.")]
+Target = Annotated[str, option("--target", "-t", metavar="COLUMN", help="What to explain.")]
+Weight = Annotated[
+    str | None, option("--weight", metavar="COLUMN", help="Weights of the squared residuals.")
+]
+Drop = Annotated[
+    list[str] | None,
+    option("--drop", metavar="COLUMNS", help="Leave out: a,b or several times --drop."),
+]
+MaxK = Annotated[int, option("--max-k", metavar="K", min=1, help="Sizes from 1 to this one.")]
+Ks = Annotated[str | None, option("--ks", metavar="LIST", help="Or these: 1,2,5 or 1-10.")]
+
+Alpha = Annotated[
+    float, option("--alpha", panel=MODEL, metavar="NUMBER", min=0.0, help="Ridge penalty.")
+]
+Intercept = Annotated[
+    bool, option("--intercept/--no-intercept", panel=MODEL, help="Free constant term.")
+]
+Include = Annotated[
+    list[str] | None,
+    option("--include", panel=MODEL, metavar="COLUMNS", help="Features that must be in."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    option("--exclude", panel=MODEL, metavar="COLUMNS", help="Features that must not."),
+]
+Lower = Annotated[
+    float | None,
+    option("--lower", panel=MODEL, metavar="NUMBER", help="Least coefficient, at most 0."),
+]
+Upper = Annotated[
+    float | None,
+    option("--upper", panel=MODEL, metavar="NUMBER", help="Largest coefficient, at least 0."),
+]
+Nonnegative = Annotated[bool, option("--nonnegative", panel=MODEL, help="Same as --lower 0.")]
+AutoBounds = Annotated[
+    bool,
+    option("--auto-bounds", panel=MODEL, help="Choose a box; the proof holds inside it only."),
+]
+
+Choice = Annotated[Criterion, option("--criterion", panel=MODEL, help="What chooses k.")]
+
+GapTol = Annotated[
+    float,
+    option("--gap-tol", panel=RUN, metavar="NUMBER", min=0.0, help="Relative gap to prove."),
+]
+TimeLimit = Annotated[
+    float | None,
+    option("--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="For each model."),
+]
+NodeLimit = Annotated[
+    int | None,
+    option("--node-limit", panel=RUN, metavar="COUNT", min=0, help="For each model."),
+]
+Threads = Annotated[
+    int | None,
+    option("--threads", panel=RUN, metavar="COUNT", min=1, help="All cores unless given."),
+]
+Alphas = Annotated[
+    str, option("--alphas", panel=MODEL, metavar="LIST", help="Ridge penalties: 0,0.1,1.")
+]
+Json = Annotated[bool, option("--json", panel=OUTPUT, help="One JSON object on stdout.")]
+Report = Annotated[
+    File | None, option("--report", panel=OUTPUT, metavar="HTML", help="Write a report.")
+]
+Quiet = Annotated[bool, option("--quiet", "-q", panel=OUTPUT, help="No live display.")]

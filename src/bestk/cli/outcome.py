@@ -1,0 +1,61 @@
+"""What comes out of a command: a live display, files, messages and an exit code."""
+
+import functools
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path as File
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+# Slow to import and not needed for --help.
+if TYPE_CHECKING:
+    from bestk.results.result import Result
+
+BAD_INPUT, GAP_LEFT, NOT_VERIFIED, INTERRUPTED = 1, 3, 4, 130
+
+
+def helpful(command: Callable[..., int]) -> Callable[..., None]:
+    """Turn what a command returns or raises into an exit code, and errors into messages."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            code = command(*args, **options)
+        except (ValueError, OSError, ImportError) as error:
+            typer.secho(f"bestk: {error}", err=True, fg="red")
+            code = BAD_INPUT
+        except KeyboardInterrupt:
+            typer.secho("bestk: interrupted before there was a model", err=True, fg="red")
+            code = INTERRUPTED
+        raise typer.Exit(code)
+
+    return run
+
+
+def require_folders(*paths: File | None) -> None:
+    """A long run should not end with a folder that is not there."""
+    for path in paths:
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+
+
+def display(quiet: bool, n_searches: int = 1) -> AbstractContextManager[Any]:
+    from bestk.show.progress import LiveDisplay
+
+    return nullcontext(None) if quiet else LiveDisplay(n_searches=n_searches)
+
+
+def exit_code(results: "Iterable[Result]") -> int:
+    from bestk.results.result import Status
+
+    results = list(results)
+    if any(result.status is Status.INTERRUPTED for result in results):
+        return INTERRUPTED
+    return 0 if all(result.is_closed for result in results) else GAP_LEFT
+
+
+def write_file(path: File | None, what: str, write: Callable[[File], Any]) -> None:
+    if path is not None:
+        write(path)
+        typer.echo(f"{what} written to {path}", err=True)

@@ -1,0 +1,82 @@
+"""From options as they are typed to what the solver is asked: columns, rows, bounds and sizes."""
+
+import math
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+# Slow to import and not needed for --help.
+if TYPE_CHECKING:
+    from bestk.readers.data import Data
+
+
+def choices(data: "Data", include: Any, exclude: Any) -> dict[str, Any]:
+    """Checked before the rows are read, which may take long."""
+    from bestk.readers.data import choose_columns
+
+    return {
+        "include": choose_columns("--include", include or (), data.features),
+        "exclude": choose_columns("--exclude", exclude or (), data.features),
+    }
+
+
+def limits(gap_tol: float, time_limit: Any, node_limit: Any, threads: Any) -> dict[str, Any]:
+    return {
+        "gap_tol": gap_tol,
+        "time_limit": time_limit,
+        "node_limit": node_limit,
+        "n_threads": threads,
+    }
+
+
+def bounds(lower: float | None, upper: float | None, nonnegative: bool, auto: bool) -> Any:
+    if auto and (nonnegative or lower is not None or upper is not None):
+        raise typer.BadParameter("--auto-bounds excludes --lower, --upper and --nonnegative")
+    if auto:
+        return "auto"
+    if nonnegative and lower is not None:
+        raise typer.BadParameter("--nonnegative and --lower exclude each other")
+    if nonnegative:
+        lower = 0.0
+    if lower is None and upper is None:
+        return None
+    return (-math.inf if lower is None else lower, math.inf if upper is None else upper)
+
+
+def sizes_of(ks: str | None, max_k: int, n_features: int) -> list[int]:
+    if ks is None:
+        return list(range(1, min(max_k, n_features) + 1))
+    sizes: set[int] = set()
+    try:
+        for part in ks.split(","):
+            first, dash, last = part.partition("-")
+            sizes |= set(range(int(first), int(last if dash else first) + 1))
+    except ValueError:
+        sizes = set()
+    if not sizes:
+        raise typer.BadParameter(f"{ks!r} is not a list of sizes such as 1,2,5 or 1-10")
+    return sorted(sizes)
+
+
+def penalties_of(alphas: str) -> list[float]:
+    try:
+        values = [float(part) for part in alphas.split(",")]
+    except ValueError:
+        values = [math.nan]
+    if not all(0 <= value < math.inf for value in values):
+        raise typer.BadParameter(f"{alphas!r} is not a list of penalties such as 0,0.1,1")
+    return sorted(set(values))
+
+
+def batches_of(data: "Data", quiet: bool) -> Iterator[tuple[Any, ...]]:
+    """The batches, counted on the screen."""
+    from bestk.show.progress import Counter
+
+    counter = Counter(f"reading {data.path.name}", "rows")
+    with nullcontext() if quiet else counter:
+        for batch in data:
+            yield batch
+            if not quiet:
+                counter.add(len(batch[1]))
