@@ -30,8 +30,8 @@ from bestk.verification.exact import (
     exact_objective,
     exact_products,
     floor_float,
-    whole,
 )
+from bestk.verification.exact_elimination import whole
 from bestk.verification.limits import limits
 from bestk.verification.numerics.rounding import UNIT
 from bestk.verification.splits import ProvenSplit
