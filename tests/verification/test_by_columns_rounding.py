@@ -9,7 +9,7 @@ from helpers.prover import FREE, IN, OUT, Form, certify
 
 from bestk.results.certificate import SplitRecord
 from bestk.verification.evidence import from_rows
-from bestk.verification.exact import ExactForm, exact_products
+from bestk.verification.exact.form import ExactForm, exact_products
 from bestk.verification.numerics.matrices import ByColumns
 from bestk.verification.numerics.rounding import UNIT
 from bestk.verification.splits import ProvenSplit, Task

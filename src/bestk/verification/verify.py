@@ -24,14 +24,14 @@ from bestk.verification import evidence as data
 from bestk.verification.cover import Cover, cover
 from bestk.verification.enumeration import Cell, Enumeration, Unjudged
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
-from bestk.verification.exact import (
+from bestk.verification.exact.elimination import whole
+from bestk.verification.exact.form import (
     ExactForm,
     exact_fit,
     exact_objective,
     exact_products,
     floor_float,
 )
-from bestk.verification.exact_elimination import whole
 from bestk.verification.limits import limits
 from bestk.verification.numerics.rounding import UNIT
 from bestk.verification.splits import ProvenSplit

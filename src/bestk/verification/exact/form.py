@@ -14,9 +14,9 @@ import numpy as np
 from bestk.results.certificate import Certificate, SplitRecord
 from bestk.verification.enumeration import Cell, Unjudged
 from bestk.verification.evidence import Unfit
-from bestk.verification.exact_elimination import scaled, step, whole
-from bestk.verification.exact_fits import least_squares
-from bestk.verification.exact_splits import ExactSplit
+from bestk.verification.exact.elimination import scaled, step, whole
+from bestk.verification.exact.fits import least_squares
+from bestk.verification.exact.splits import ExactSplit
 from bestk.verification.limits import limits
 
 

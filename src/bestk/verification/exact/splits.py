@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bestk.results.certificate import SplitRecord
-from bestk.verification.exact_elimination import (
+from bestk.verification.exact.elimination import (
     inverse_times,
     is_semidefinite,
     scaled,
@@ -19,7 +19,7 @@ from bestk.verification.numerics.choice import FREE, IN, OUT
 from bestk.verification.splits import Outcome, Task, lowered
 
 if TYPE_CHECKING:
-    from bestk.verification.exact import ExactForm
+    from bestk.verification.exact.form import ExactForm
 
 
 class ExactSplit:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bestk.verification.enumeration import Unjudged
-from bestk.verification.exact_elimination import eliminated, inverse_times
+from bestk.verification.exact.elimination import eliminated, inverse_times
 from bestk.verification.limits import limits
 
 
