@@ -5,7 +5,6 @@ import pytest
 
 from bestk import Problem
 from bestk.base.constants import FREE, IN, OUT
-from bestk.base.threads import Workers
 from bestk.bounds.split import first_split
 from bestk.form.by_rows import MatrixByRows
 from bestk.form.dense import DenseMatrix
@@ -85,7 +84,7 @@ def test_slopes_of_both_are_within_their_errors(seed, tiny_cores):
     rows = np.array([3, 0, 4])
     Q = (dense.A - np.diag(t)).astype(np.longdouble)
     for form in (by, dense):
-        slopes = form.matrix.slopes(form.c, t, form.eps, states, Workers(1))
+        slopes = form.matrix.slopes(form.c, t, form.eps, states)
         slopes.set(rows, duals[rows])
         for row in rows:
             g = duals[row].astype(np.longdouble)

@@ -27,7 +27,7 @@ def h(form, t, state, r, g):
 def concluded(A, c, t, lo, hi, states, remaining, duals, eps, k, cutoff, fix):
     """(bounds, states after fixing) of nodes: slopes by the dense matrix, then the conclusion."""
     states, rows, bounds = states.copy(), np.arange(len(states)), np.empty(len(states))
-    slopes = DenseMatrix(A).slopes(c, t, eps / CAUTION, states, Workers(1))
+    slopes = DenseMatrix(A).slopes(c, t, eps / CAUTION, states)
     slopes.set(rows, duals)
     known = Known(slopes.u, slopes.quadratic, slopes.error, slopes.lost)
     charges = Charges(t, lo, hi)

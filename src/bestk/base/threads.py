@@ -103,9 +103,9 @@ class Workers:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
 
-    def slices(self, length: int) -> list[slice]:
-        """Cut range(length) into one contiguous piece per thread."""
-        parts = min(self.n_threads, length)
+    def slices(self, length: int, each: int = 1) -> list[slice]:
+        """Cut range(length) into contiguous pieces, `each` of them per thread."""
+        parts = min(self.n_threads * each if self.n_threads > 1 else 1, length)
         return [slice(i * length // parts, (i + 1) * length // parts) for i in range(parts)]
 
     def __enter__(self) -> "Workers":

@@ -103,6 +103,10 @@ class Tuning:
     """Weight of the barrier in the first step, beside the gradient of the bound."""
     ascent_shrink: float = 0.75
     """Weight of the barrier from one step to the next."""
+    thread_features: int = 200
+    """Features from which on a few nodes are worth a piece of work for threads."""
+    pieces_per_thread: int = 4
+    """Pieces of a batch of such nodes for each thread: they take unequal time."""
     ascent_nodes: int = 4
     """Open nodes to which a diagonal is fitted: one would be special, many are slow."""
     narrow_after: float = 3.0

@@ -17,9 +17,9 @@ def charges_of(form: StandardForm, t: np.ndarray) -> Charges:
     return Charges(t, form.lo, form.hi)
 
 
-def slopes_of(form: StandardForm, t: np.ndarray, batch: NodeBatch, workers: Workers) -> Slopes:
+def slopes_of(form: StandardForm, t: np.ndarray, batch: NodeBatch) -> Slopes:
     """Room for the slopes of a batch."""
-    return form.matrix.slopes(form.c, t, form.eps, batch.states, workers)
+    return form.matrix.slopes(form.c, t, form.eps, batch.states)
 
 
 def certify(
@@ -32,14 +32,17 @@ def certify(
     workers: Workers,
 ) -> None:
     """Fill batch.bounds with what its duals prove; batch.states gain the fixings."""
-    rows, remaining, slopes = np.arange(len(batch)), batch.remaining(k), batch.slopes
-    if slopes is None:
-        slopes = slopes_of(form, t, batch, workers)
+    rows, remaining, are_known = np.arange(len(batch)), batch.remaining(k), batch.slopes is not None
+    slopes = batch.slopes or slopes_of(form, t, batch)
+    if not (are_known or slopes.is_rowwise):
         slopes.set(rows, batch.duals)
+        are_known = True
     known = Known(slopes.u, slopes.quadratic, slopes.error, slopes.lost)
     charges, eps = charges_of(form, t), CAUTION * form.eps
 
     def piece(part: slice) -> None:
+        if not are_known:
+            slopes.set(rows[part], batch.duals[part])
         conclude_rows(
             known, charges, rows[part], batch.states, remaining, eps, k, cutoff, fixing,
             batch.bounds,

@@ -25,7 +25,9 @@ class SplitAscent:
     """
 
     def __init__(self, form: StandardForm, split: Split, workers: Workers) -> None:
-        self.form, self.split, self.workers = form, split, workers
+        self.form, self.split = form, split
+        # Of small problems a few nodes are done before other threads have begun.
+        self.workers = workers if form.p >= tuning().thread_features else Workers(1)
 
     def improve(
         self,

@@ -12,7 +12,6 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from bestk.base.constants import OUT
-from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.dense import DenseMatrix, slope_errors
 from bestk.form.matrix import CAUTION, Around, Core, Matrix, Slopes, Systems
@@ -95,9 +94,7 @@ class MatrixByRows:
     def systems(self, c: np.ndarray, t: np.ndarray) -> Systems:
         return _Systems(self, c, t)
 
-    def slopes(
-        self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray, workers: Workers
-    ) -> Slopes:
+    def slopes(self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray) -> Slopes:
         return _Slopes(self, c, t, eps, states)
 
     def core(self, candidates: np.ndarray) -> Core:
@@ -145,6 +142,8 @@ class _Candidates:
 
 class _Slopes:
     """Sums over the nonzeros of g, then over rows of data; one product for a batch of nodes."""
+
+    is_rowwise = False
 
     @property
     def multiplies(self) -> float:

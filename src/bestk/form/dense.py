@@ -8,7 +8,6 @@ import numpy as np
 
 from bestk.base.compiling import add_row, kernel
 from bestk.base.constants import OUT, UNIT_ROUNDOFF
-from bestk.base.threads import Workers
 from bestk.form.definiteness import negative_charge, uniform_charge
 from bestk.form.matrix import CAUTION, Around, Core, Slopes, Systems
 
@@ -64,10 +63,8 @@ class DenseMatrix:
     def systems(self, c: np.ndarray, t: np.ndarray) -> Systems:
         return _Systems(self.array, c, t)
 
-    def slopes(
-        self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray, workers: Workers
-    ) -> Slopes:
-        return _Slopes(self.array, c, t, eps, len(states), workers)
+    def slopes(self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray) -> Slopes:
+        return _Slopes(self.array, c, t, eps, len(states))
 
     def core(self, candidates: np.ndarray) -> Core:
         return _Whole(self.array)
@@ -91,22 +88,18 @@ class _Slopes:
     """Sums over the nonzeros of g."""
 
     multiplies = 0.0  # the relaxation has counted them
+    is_rowwise = True
 
-    def __init__(self, A, c, t, eps: float, count: int, workers: Workers) -> None:
-        self.A, self.c, self.t, self.eps, self.workers = A, c, t, eps, workers
+    def __init__(self, A, c, t, eps: float, count: int) -> None:
+        self.A, self.c, self.t, self.eps = A, c, t, eps
         self.u = np.empty((count, len(c)))
         self.quadratic, self.error, self.lost = np.empty((3, count))
 
     def set(self, rows: np.ndarray, duals: np.ndarray) -> None:
-        eps = CAUTION * self.eps
-
-        def piece(part: slice) -> None:
-            slope_rows(
-                self.A, self.c, self.t, eps, rows[part], duals[part],
-                self.u, self.quadratic, self.error, self.lost,
-            )  # fmt: skip
-
-        self.workers.map(piece, self.workers.slices(len(rows)))
+        slope_rows(
+            self.A, self.c, self.t, CAUTION * self.eps, rows, duals,
+            self.u, self.quadratic, self.error, self.lost,
+        )  # fmt: skip
 
 
 @kernel

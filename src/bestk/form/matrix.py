@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from bestk.base.threads import Workers
-
 if TYPE_CHECKING:
     from bestk.form.dense import DenseMatrix
 
@@ -65,9 +63,7 @@ class Matrix(Protocol):
     def systems(self, c: np.ndarray, t: np.ndarray) -> "Systems":
         """Linear systems with A and A - diag(t)."""
 
-    def slopes(
-        self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray, workers: Workers
-    ) -> "Slopes":
+    def slopes(self, c: np.ndarray, t: np.ndarray, eps: float, states: np.ndarray) -> "Slopes":
         """Room for the slopes of nodes in these states."""
 
     def core(self, candidates: np.ndarray) -> "Core":
@@ -97,6 +93,10 @@ class Slopes(Protocol):
     @property
     def multiplies(self) -> float:
         """What the slopes of one node cost besides its relaxation, in multiplications."""
+
+    @property
+    def is_rowwise(self) -> bool:
+        """Whether rows are computed one by one, so that threads may share them out."""
 
     def set(self, rows: np.ndarray, duals: np.ndarray) -> None:
         """Compute some rows from their dual vectors g."""

@@ -72,12 +72,12 @@ def descend(relaxed, state, r, b, level, cutoff, effort):
     size, n_free = _first_working_set(state, r, b, working.features, listed)
     u = np.empty(p)
     residual(A, c, t, b, u)
-    gains = np.empty(max(n_free, 1))
+    gains, ranked = np.empty(p), np.empty(max(n_free, 1))
     limited = 0 < r < n_free
     if not limited:
         level = 0.0
     elif level <= 0.0:
-        level = _first_level(relaxed, state, r, u, gains)
+        level = _first_level(relaxed, state, r, u, ranked)
 
     best, best_level, best_b = -np.inf, level, np.empty(p)
     Q, gathered = np.empty((size, size)), 0
@@ -85,7 +85,7 @@ def descend(relaxed, state, r, b, level, cutoff, effort):
     sweeps, multiplies = 0, 0.0
     while True:
         multiplies += size * p
-        bound = _bound(relaxed, state, r, b, u, gains)
+        bound = _bound(relaxed, state, r, b, u, gains, ranked)
         if bound > best or best == -np.inf:
             best, best_level = bound, level
             _copy(b, best_b)
@@ -93,7 +93,7 @@ def descend(relaxed, state, r, b, level, cutoff, effort):
         close = _is_close(primal, bound, cutoff, effort.closeness)
         if bound >= cutoff or sweeps >= effort.sweeps or close:
             break
-        grown = _let_in(relaxed, state, r, u, level, listed, working.features, size, gains)
+        grown = _let_in(state, r, gains, level, listed, working.features, size, ranked)
         if converged and grown == size:
             break
         size = grown
@@ -145,58 +145,57 @@ def _first_working_set(state, r, b, features, listed):
 
 
 @step
-def _first_level(relaxed, state, r, u, gains):
+def _first_level(relaxed, state, r, u, ranked):
     """Somewhat below the mean of the r largest gains: then a few more than r leave zero."""
     _, _, t, lo, hi = relaxed
     m = 0
     for j in range(state.shape[0]):
         if state[j] == FREE:
-            gains[m] = gain_of(u[j], t[j], lo[j], hi[j])
+            ranked[m] = gain_of(u[j], t[j], lo[j], hi[j])
             m += 1
-    return 0.7 * math.sqrt(sum_largest(gains, m, r) / r)
+    return 0.7 * math.sqrt(sum_largest(ranked, m, r) / r)
 
 
 @step
-def _bound(relaxed, state, r, b, u, gains):
-    """h(b) over all features, without rounding allowance."""
+def _bound(relaxed, state, r, b, u, gains, ranked):
+    """h(b) over all features, without rounding allowance; fills the gains of those not OUT."""
     _, c, t, lo, hi = relaxed
     quadratic = 0.0
     forced = 0.0
     m = 0
     for j in range(state.shape[0]):
         quadratic += b[j] * (c[j] - u[j])
+        if state[j] == OUT:
+            continue
+        gains[j] = gain_of(u[j], t[j], lo[j], hi[j])
         if state[j] == IN:
-            forced += gain_of(u[j], t[j], lo[j], hi[j])
-        elif state[j] == FREE:
-            gains[m] = gain_of(u[j], t[j], lo[j], hi[j])
+            forced += gains[j]
+        else:
+            ranked[m] = gains[j]
             m += 1
-    return 1.0 - quadratic - forced - sum_largest(gains, m, r)
+    return 1.0 - quadratic - forced - sum_largest(ranked, m, r)
 
 
 @step
-def _let_in(relaxed, state, r, u, level, listed, features, size, gains):
+def _let_in(state, r, gains, level, listed, features, size, ranked):
     """The working set with the first of the features whose gain exceeds the level; its size.
 
     These would leave zero. Once the first of them have moved, most of the others stay.
     """
     if r == 0:
         return size
-    _, _, t, lo, hi = relaxed
     m = 0
     for j in range(state.shape[0]):
         if state[j] == FREE and not listed[j]:
-            gains[m] = gain_of(u[j], t[j], lo[j], hi[j])
+            ranked[m] = gains[j]
             m += 1
     most = max(16, size // 8)
     entry = 0.0
     if m > most:
-        largest_first(gains, m, most)
-        entry = np.min(gains[:most])
+        largest_first(ranked, m, most)
+        entry = np.min(ranked[:most])
     for j in range(state.shape[0]):
-        if state[j] == FREE and not listed[j]:
-            gain = gain_of(u[j], t[j], lo[j], hi[j])
-            if gain <= level * level or gain < entry:
-                continue
+        if state[j] == FREE and not listed[j] and gains[j] > level * level and gains[j] >= entry:
             features[size] = j
             listed[j] = True
             size += 1
@@ -205,13 +204,16 @@ def _let_in(relaxed, state, r, u, level, listed, features, size, gains):
 
 @step
 def _gather(A, t, features, size, gathered, Q):
-    """Q = A - diag(t) on the working set, of which the first rows and columns are there already."""
-    for i in range(size):
+    """Q = A - diag(t) on the working set, of which the first rows and columns are there already.
+
+    Only rows of new features are read: A is symmetric, and its other rows are far away in memory.
+    """
+    for i in range(gathered, size):
         row = A[features[i]]
-        for k in range(gathered if i < gathered else 0, size):
+        for k in range(i):
             Q[i, k] = row[features[k]]
-        if i >= gathered:
-            Q[i, i] -= t[features[i]]
+            Q[k, i] = Q[i, k]
+        Q[i, i] = row[features[i]] - t[features[i]]
 
 
 @step

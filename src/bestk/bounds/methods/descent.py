@@ -84,12 +84,14 @@ class Descent:
                 self.effort, multiplies[part],
             )  # fmt: skip
 
-        self.workers.map(piece, self.workers.slices(len(states)))
+        # Nodes take unequal time: where that is much, threads that are done take more of them.
+        each = tuning().pieces_per_thread if form.p >= tuning().thread_features else 1
+        self.workers.map(piece, self.workers.slices(len(states), each))
 
     def _missing(self, batch: NodeBatch, rows: np.ndarray, core: Core, k: int, cutoff: float):
         """(features that the core lacks, which rows lack some and are worth another round)."""
         form, remaining = self.form, batch.remaining(k)[rows]
-        slopes = batch.slopes or slopes_of(form, self.split.t, batch, self.workers)
+        slopes = batch.slopes or slopes_of(form, self.split.t, batch)
         batch.slopes = slopes
         # What is proven in the end is about the duals as a certificate keeps them.
         batch.duals[rows] = as_recorded(batch.duals[rows], self.split.t)
