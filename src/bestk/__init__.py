@@ -7,7 +7,8 @@ if TYPE_CHECKING:
     from bestk import datasets, plots
     from bestk.base.settings import Advanced
     from bestk.results.certificate import Certificate
-    from bestk.results.result import Result, Snapshot, Status
+    from bestk.results.result import Result, Snapshot
+    from bestk.results.status import Status
     from bestk.search.solve import beam_search, resume, solve
     from bestk.selection.cross_validation import CrossValidation
     from bestk.selection.estimators import SparseRidge, SparseRidgeCV
@@ -46,7 +47,7 @@ _HOME = {
     "Snapshot": "bestk.results.result",
     "SparseRidge": "bestk.selection.estimators",
     "SparseRidgeCV": "bestk.selection.estimators",
-    "Status": "bestk.results.result",
+    "Status": "bestk.results.status",
     "beam_search": "bestk.search.solve",
     "resume": "bestk.search.solve",
     "solve": "bestk.search.solve",

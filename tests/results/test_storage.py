@@ -7,7 +7,7 @@ from helpers.checks import assert_same
 
 import bestk
 from bestk import storage
-from bestk.results.result import Status
+from bestk.results.status import Status
 
 
 @pytest.mark.parametrize("node_limit", [None, 30])

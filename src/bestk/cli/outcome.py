@@ -47,7 +47,7 @@ def display(quiet: bool, n_searches: int = 1) -> AbstractContextManager[Any]:
 
 
 def exit_code(results: "Iterable[Result]") -> int:
-    from bestk.results.result import Status
+    from bestk.results.status import Status
 
     results = list(results)
     if any(result.status is Status.INTERRUPTED for result in results):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bestk.results.certificate import Certificate, arrays_in
-from bestk.results.result import Result, Status
+from bestk.results.result import Result
+from bestk.results.status import Status
 
 # Arrays of a Result have their own entries in the file; everything else is one JSON text.
 _ARRAYS = ("coef", "support", "history")

@@ -15,7 +15,8 @@ from bestk.results.assumptions import assumptions_of
 from bestk.results.certificate import Certificate
 from bestk.results.gaps import relative_gap
 from bestk.results.progress import make_progress
-from bestk.results.result import Result, Snapshot, Status
+from bestk.results.result import Result, Snapshot
+from bestk.results.status import Status
 from bestk.search.automatic_box import at_bounds
 from bestk.search.checkpoint import Checkpoint, Writer
 from bestk.search.lessons import Lessons

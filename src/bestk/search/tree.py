@@ -16,7 +16,8 @@ from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.progress import Progress
-from bestk.results.result import Snapshot, Status
+from bestk.results.result import Snapshot
+from bestk.results.status import Status
 from bestk.search import branching
 from bestk.search.bounder import Bounder
 from bestk.search.checkpoint import State, Writer

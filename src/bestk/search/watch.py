@@ -7,7 +7,8 @@ import numpy as np
 
 from bestk.base.settings import Settings
 from bestk.results.progress import Progress
-from bestk.results.result import Snapshot, Status
+from bestk.results.result import Snapshot
+from bestk.results.status import Status
 from bestk.search.checkpoint import State
 
 

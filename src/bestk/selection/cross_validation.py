@@ -26,7 +26,8 @@ from bestk.problem.rows import (
     moments_of_batches,
     origin_of,
 )
-from bestk.results.result import Result, Status
+from bestk.results.result import Result
+from bestk.results.status import Status
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, as_sizes, path_of
 from bestk.selection.problem import Problem

@@ -11,7 +11,8 @@ from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
-from bestk.results.result import Result, Status
+from bestk.results.result import Result
+from bestk.results.status import Status
 from bestk.search.automatic_box import boxed, in_box
 from bestk.search.lessons import Lessons
 from bestk.search.run import small_blas, solve_presolved

@@ -8,7 +8,8 @@ import numpy as np
 from bestk.base.settings import settings_of
 from bestk.base.validation import as_features
 from bestk.problem.regression import Regression
-from bestk.results.result import Result, Snapshot, Status
+from bestk.results.result import Result, Snapshot
+from bestk.results.status import Status
 from bestk.search.automatic_box import in_box
 from bestk.search.solve import solve_problem
 

@@ -16,7 +16,8 @@ from bestk.base.settings import Settings
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
-from bestk.results.result import Result, Status
+from bestk.results.result import Result
+from bestk.results.status import Status
 from bestk.search.lessons import Lessons
 from bestk.search.run import solve_presolved
 from bestk.supports.enumeration import (

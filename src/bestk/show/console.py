@@ -233,7 +233,7 @@ def _facts(result: "Result") -> dict[str, str]:
 
 
 def _verdict(result: "Result") -> str:
-    from bestk.results.result import Status
+    from bestk.results.status import Status
 
     features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
     if result.status is Status.PERFECT_FIT:

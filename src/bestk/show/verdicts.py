@@ -1,6 +1,6 @@
 """What is proven, in a sentence or two at the head of a page."""
 
-from bestk.results.result import Status
+from bestk.results.status import Status
 from bestk.show.html import tag
 from bestk.show.plots import percent
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from bestk.base.validation import as_real
 from bestk.results.gaps import PERFECT_FIT, percent
-from bestk.results.result import Result, Status
+from bestk.results.result import Result
+from bestk.results.status import Status
 from bestk.selection.path import Path
 from bestk.sindy.simulation import integrate, right_hand_side
 from bestk.sindy.trajectories import Trajectories

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from bestk.base.settings import Settings
-from bestk.results.result import Result, Status
+from bestk.results.result import Result
+from bestk.results.status import Status
 
 
 class Patience:
