@@ -269,3 +269,16 @@ def test_checkpoints_of_another_format_say_what_to_do(tmp_path):
         np.savez(file, **arrays | {"checkpoint": np.array(json.dumps(header))})
     with pytest.raises(ValueError, match="format 1, this bestk reads 2; resume it with the bestk"):
         bestk.resume(path, *data())
+
+
+@pytest.mark.parametrize("change", [{"parts": {}}, {"parts": None}])
+def test_broken_checkpoints_are_refused(change, tmp_path):
+    path = tmp_path / "run.ckpt"
+    bestk.solve(*data(), 4, node_limit=3, checkpoint=path)
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays["checkpoint"])) | change
+    with path.open("wb") as file:
+        np.savez(file, **arrays | {"checkpoint": np.array(json.dumps(header))})
+    with pytest.raises(ValueError, match="broken checkpoint"):
+        bestk.resume(path, *data())

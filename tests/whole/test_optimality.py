@@ -122,3 +122,17 @@ def test_intercepts_hold_in_every_regime_from_data_and_batches(seed):
         slack = 1e-7 * yy
         assert result.lower_bound <= best + slack
         assert best - slack <= result.objective <= best * (1 + 2e-4) + slack
+
+
+@seeds(200, chunk=25)
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_the_last_feature_is_found_without_products(seed, by_rows, force):
+    """As with more free features than products are formed for, by rows or with a dense matrix."""
+    force.enumeration(most_free=2)
+    if by_rows:
+        force.wide_search()
+    instance = make(seed + 700_000)
+    result = instance.solve()
+    check_result(instance, result, 1e-4)
+    weight = instance.options.get("sample_weight")
+    assert result.certificate.verify(instance.X, instance.y, weight, n_threads=1)

@@ -56,10 +56,13 @@ class Checkpoint(NamedTuple):
                 f"{path} is a checkpoint of format {header['version']}, this bestk reads {VERSION};"
                 " resume it with the bestk that wrote it, or solve again"
             )
-        parts = {name: State(plain, {}) for name, plain in header.pop("parts").items()}
-        for name, array in arrays.items():
-            part, _, own = name.partition(".")
-            parts[part].arrays[own] = array
+        try:
+            parts = {name: State(plain, {}) for name, plain in header.pop("parts").items()}
+            for name, array in arrays.items():
+                part, _, own = name.partition(".")
+                parts[part].arrays[own] = array
+        except (KeyError, AttributeError) as error:
+            raise ValueError(f"{path} is a broken checkpoint; solve again") from error
         return cls(header, parts)
 
     @property
