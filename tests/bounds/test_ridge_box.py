@@ -84,7 +84,7 @@ def test_larger_trees_in_narrowed_boxes(seed, narrowed_at_once):
 
 def test_a_narrower_box_saves_nodes_and_is_part_of_the_proof(narrowed_at_once):
     data = make_synthetic(66, 60, 4, rho=0.1, snr=5.0)
-    options = {"k": 4, "advanced": Advanced(enumeration=False, split="optimised")}
+    options = {"k": 4, "bounds": (-100.0, 100.0), "advanced": Advanced(enumeration=False)}
     narrow = bestk.solve(data.X, data.y, **options)
     with forced() as force:
         force.never_narrowed()
@@ -101,7 +101,7 @@ def test_a_narrower_box_saves_nodes_and_is_part_of_the_proof(narrowed_at_once):
 def test_a_resumed_run_keeps_its_box(part, tmp_path, narrowed_at_once):
     """And its path, also if a better split was due when the limit came."""
     data = make_synthetic(66, 60, 4, rho=0.1, snr=5.0)
-    options = {"k": 4, "advanced": Advanced(enumeration=False)}
+    options = {"k": 4, "bounds": (-100.0, 100.0), "advanced": Advanced(enumeration=False)}
     whole = bestk.solve(data.X, data.y, **options)
     file = tmp_path / "run.npz"
     first = bestk.solve(

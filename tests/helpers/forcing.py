@@ -55,8 +55,9 @@ class Force:
         self._tune(clusters_below=2.0, hope=1e9)
 
     def narrowed_at_once(self) -> None:
-        """Boxes are narrowed after the first batch, whatever that costs."""
+        """Boxes are narrowed after the first few nodes, whatever that costs."""
         self._tune(narrow_after=0.0)
+        self.units(nodes=4, in_round=2)
 
     def never_narrowed(self) -> None:
         self._tune(narrow_after=float("inf"))
@@ -64,6 +65,20 @@ class Force:
     def box_factor(self, factor: float) -> None:
         """How much larger than its first model an automatic box is."""
         self._tune(box_factor=factor)
+
+    def units(self, *, nodes: int, in_round: int | None = None, close: float | None = None) -> None:
+        """Nodes of a unit, units of a round, and model seconds of enumerations in units."""
+        self._tune(
+            unit_nodes=nodes,
+            first_unit_nodes=nodes,
+            round_units=in_round,
+            unit_close=close,
+            unit_close_bounds=None if close is None else 0.0,
+        )
+
+    def own_charges(self) -> None:
+        """Every unit looks for charges of its own."""
+        self._tune(own_always=float("inf"))
 
     def methods(
         self,

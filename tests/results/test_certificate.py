@@ -81,10 +81,10 @@ def test_interrupted_runs_have_certificates_that_verify():
 
     def interrupt(snapshot):
         calls.append(snapshot)
-        if len(calls) == 4:
+        if len(calls) == 3:
             raise KeyboardInterrupt
 
-    advanced = Advanced(enumeration=False, batch_size=2)
+    advanced = Advanced(enumeration=False, batch_size=1)
     result = instance.solve(callback=interrupt, advanced=advanced)
     assert result.status is Status.INTERRUPTED
     assert_verifies(instance, result)
@@ -125,7 +125,7 @@ def test_recording_can_be_switched_off():
     "settings",
     [
         {"advanced": Advanced(enumeration=False, record_limit=1000.0)},
-        {"advanced": Advanced(enumeration=False), "memory_limit": 50_000.0},
+        {"advanced": Advanced(enumeration=False), "memory_limit": 60_000.0},
     ],
 )
 def test_a_record_that_grows_too_large_is_dropped(settings):

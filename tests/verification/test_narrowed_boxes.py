@@ -97,7 +97,8 @@ def boxed_proof(seed: int) -> tuple[Certificate, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((14, 10))
     y = X[:, :3].sum(axis=1) + rng.standard_normal(14)
-    result = bestk.solve(X, y, k=3, alpha=0.01, advanced=Advanced(enumeration=False))
+    advanced, bounds = Advanced(enumeration=False), (-100.0, 100.0)
+    result = bestk.solve(X, y, k=3, alpha=0.01, bounds=bounds, advanced=advanced)
     certificate = result.certificate
     assert any(len(split.lower) for split in certificate.splits)
     assert certificate.verify(X, y)

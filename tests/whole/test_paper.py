@@ -9,7 +9,7 @@ from bestk.base.constants import FREE, IN, OUT
 from bestk.datasets import make_synthetic
 from bestk.form.standard_form import StandardForm
 from bestk.search.branching import by_heuristic
-from bestk.search.frontier import Frontier, Node
+from bestk.subtrees.frontier import Frontier, Node
 from bestk.supports.beam import beam_supports, fit_supports
 
 PAPER = {"search": "breadth-first", "advanced": Advanced.paper()}

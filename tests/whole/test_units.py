@@ -99,7 +99,7 @@ def test_medium_problems_branch():
     names = {name for task in tasks for name in task.options}
     assert names == {"bounds", "alpha", "fit_intercept", "include", "exclude", "sample_weight"}
     settings = {"advanced": Advanced(enumeration=False), "node_limit": 1500}
-    assert sum(task.solve(**settings).n_nodes > 100 for task in tasks) >= 6
+    assert sum(task.solve(**settings).n_nodes > 60 for task in tasks) >= 6
 
 
 @seeds(8, chunk=8)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock, get_ident
@@ -102,6 +102,11 @@ class Workers:
         if self._pool is None or len(items) <= 1:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Begin one piece of work on a thread."""
+        assert self._pool is not None, "one thread has no pool"
+        return self._pool.submit(function, *arguments)
 
     def slices(self, length: int, each: int = 1) -> list[slice]:
         """Cut range(length) into contiguous pieces, `each` of them per thread."""

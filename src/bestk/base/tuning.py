@@ -154,10 +154,14 @@ class Tuning:
     """Listed supports that are fitted: more take longer than branching."""
     few_hits: int = 32
     """Listed supports that are fitted without another look."""
-    per_support: float = 0.25e-9
+    per_beginning: float = 0.9e-6
+    """Seconds of a scan of triples, whatever its size: arrays are made and scaled."""
+    per_first: float = 4e-8
+    """Seconds per first feature of triples."""
+    per_pair_row: float = 1.8e-8
+    """Seconds per row of pairs: loops start and end, and run over more than the row."""
+    per_support: float = 0.28e-9
     """Seconds per support of a scan."""
-    per_pair_row: float = 1e-8
-    """Seconds per row of pairs: loops start and end."""
     per_update: float = 0.5e-9
     """Seconds per multiply-add of an elimination."""
     per_closing: float = 5e-5
@@ -170,6 +174,35 @@ class Tuning:
     """Work between two looks at the clock that is aimed at."""
     longest_piece: float = 0.5
     """The same, at most: a shorter scan is one piece for each thread."""
+
+    # Units of work --------------------------------------------------------------------------
+
+    round_units: int = 64
+    """Units that are explored between two merges: enough for many threads, few to wait for."""
+    unit_nodes: int = 300
+    """Nodes of a unit, at most: about what its own charges cost, and some tens of milliseconds."""
+    first_unit_nodes: int = 32
+    """Nodes of a unit while the tree is small: then there are soon many of them."""
+    unit_multiplies: float = 1e8
+    """Multiplications of a unit, at most, where nodes are costly."""
+    unit_close: float = 1e-3
+    """Model seconds up to which a unit always closes a node by enumeration."""
+    unit_close_bounds: float = 12.0
+    """The same in bounds: subtrees that are closed so would have as many nodes, about."""
+    inside_share: float = 0.01
+    """Charge of features that are IN in a split of a unit's own, over the smallest eigenvalue."""
+    per_own_multiply: float = 1e-10
+    """Seconds per multiplication of an interior-point ascent."""
+    per_unit_multiply: float = 5e-10
+    """Seconds per multiplication of a bound in a unit: many short loops."""
+    per_unit_node: float = 5e-6
+    """Seconds of a unit around one node."""
+    own_features: int = 500
+    """Features up to which subtrees have charges of their own: an ascent takes m^3."""
+    own_share: float = 1.0
+    """Model seconds that ascents may cost for each one of exploring."""
+    own_always: float = 0.02
+    """Model seconds of an ascent that the first unit may cost at once."""
 
     # The tree -------------------------------------------------------------------------------
 

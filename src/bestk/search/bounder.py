@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.settings import Settings
+from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
@@ -17,14 +18,14 @@ from bestk.bounds.ridge_box import Box, ridge_box
 from bestk.bounds.split import Split
 from bestk.bounds.split_ascent import SplitAscent
 from bestk.form.standard_form import StandardForm
-from bestk.search.checkpoint import State
-from bestk.search.recorder import Recorder
+from bestk.subtrees.recorder import Recorder
 
 
 class Bounder:
     """Bounds batches of nodes of one form, with a diagonal that improves or with clusters.
 
-    ``bounding`` and ``preparing`` are model seconds spent on nodes and on matrices. The choices
+    ``bounding``, ``scanning``, ``preparing`` and ``ascending`` are model seconds spent on bounds,
+    on enumerations inside units, on matrices and on charges of single subtrees. The choices
     between bounding, closing and improving the split compare these, never the clock. Once the box
     of ``form`` is narrower than the ``given`` one, models outside are worth at least ``outside``.
     """
@@ -32,15 +33,19 @@ class Bounder:
     def __init__(self, settings: Settings, workers: Workers, recorder: Recorder) -> None:
         self.settings, self.workers, self.recorder = settings, workers, recorder
         self.clusters: ClusterBound | None = None
+        self.is_started = False
         self.may_narrow = False
         self.outside = np.inf
         self.n_bounded = 0
         self.bounding = 0.0
         self.preparing = 0.0
+        self.ascending = 0.0
+        self.scanning = 0.0
 
     def start(self, form: StandardForm, split: Split) -> None:
         """Take over a form with a first split."""
         self.form, self.given, self.first = form, form, split
+        self.is_started = True
         self.may_narrow = split.is_positive
         self.ascent = SplitAscent(form, split, self.workers)
         self.preparing += tuning().per_cube * form.matrix.factor_multiplies
@@ -78,6 +83,11 @@ class Bounder:
         return self.bounding / max(self.n_bounded, 1)
 
     @property
+    def searching(self) -> float:
+        """Model seconds of the tree itself: bounds and enumerations."""
+        return self.bounding + self.scanning
+
+    @property
     def may_optimise(self) -> bool:
         """The paper's methods keep the paper's split."""
         wanted = self.settings.bound == "descent" and self.settings.advanced.split == "optimised"
@@ -103,10 +113,17 @@ class Bounder:
         self.ascent = SplitAscent(self.form, self.ascent.split, self.workers)
         self.use(self.split)
 
-    def tighten(self, batch: NodeBatch, k: int, cutoff: float, stop: Callable[[], bool]) -> None:
+    def tighten(
+        self,
+        sample: Callable[[int], tuple[np.ndarray, np.ndarray]],
+        k: int,
+        cutoff: float,
+        stop: Callable[[], bool],
+    ) -> None:
         """Whenever the tree has cost as much as a better bound would, prepare one.
 
-        First a narrower box, then again and again a diagonal that is fitted to open nodes.
+        First a narrower box, then again and again a diagonal that is fitted to open nodes, of which
+        `sample` gives states and dual vectors.
         """
         if not self.may_optimise:
             return
@@ -121,11 +138,9 @@ class Bounder:
                 self.narrow(box)
         if self.bounding < self.next_split:
             return
-        alive = np.flatnonzero(batch.bounds < cutoff)
-        alive = alive[:: max(1, len(alive) // now.ascent_nodes)][: now.ascent_nodes]
-        if len(alive):
-            nodes = batch.states[alive], batch.duals[alive]
-            split = self.ascent.improve(*nodes, k, cutoff, stop)
+        states, duals = sample(now.ascent_nodes)
+        if len(states):
+            split = self.ascent.improve(states, duals, k, cutoff, stop)
             if not stop():  # a resumed run tries again
                 self.use(split)
                 self._wait_for_next_split()
@@ -133,7 +148,8 @@ class Bounder:
     # In a checkpoint ------------------------------------------------------------------------
 
     _PLAIN = (
-        "n_bounded", "bounding", "preparing", "next_split", "split_number", "may_narrow", "outside",
+        "n_bounded", "bounding", "preparing", "ascending", "scanning", "next_split",
+        "split_number", "may_narrow", "outside",
     )  # fmt: skip
 
     def state(self) -> State:

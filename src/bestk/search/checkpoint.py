@@ -12,26 +12,13 @@ import numpy as np
 
 from bestk.base.question import Question
 from bestk.base.settings import Advanced, Settings, settings_of
+from bestk.base.state import State
 from bestk.form.presolve import Presolved
 from bestk.results.certificate import arrays_in
 
-FORMAT, VERSION = "bestk checkpoint", 2
+FORMAT, VERSION = "bestk checkpoint", 3
 # Options that a resumed run takes over; limits start anew.
 _OPTIONS = ("gap_tol", "search", "bound", "n_threads")
-
-
-class State(NamedTuple):
-    """The state of one part of the search: ``plain`` values for a JSON text, ``arrays`` beside it.
-
-    Each part has ``state()`` and ``restore(state)``; a checkpoint is made of these alone.
-    """
-
-    plain: dict[str, Any]
-    arrays: dict[str, np.ndarray]
-
-    def within(self, part: str) -> dict[str, np.ndarray]:
-        """The arrays under names that begin with the name of a part."""
-        return {f"{part}.{name}": array for name, array in self.arrays.items()}
 
 
 class Checkpoint(NamedTuple):

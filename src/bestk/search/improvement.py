@@ -6,10 +6,10 @@ from time import perf_counter
 import numpy as np
 
 from bestk.base.constants import FREE, IN
+from bestk.base.state import State
 from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
-from bestk.search.checkpoint import State
-from bestk.search.frontier import Node
+from bestk.subtrees.frontier import Node
 from bestk.supports.beam import beam_supports, fit_supports, improve_by_swaps
 from bestk.supports.incumbent import Incumbent
 
@@ -45,7 +45,7 @@ class Improver:
             self.incumbent.offer(form.features)  # nothing to choose
         else:
             found = beam_supports(form, inside, k, width=width, stop=self.stop)[0]
-            self._offer_swapped(form, found, inside)
+            self.polish(form, found, inside)
 
     def round(self, form: StandardForm, inside: np.ndarray, k: int, nodes: Sequence[Node]) -> None:
         """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""
@@ -55,7 +55,7 @@ class Improver:
         _, values = fit_supports(form, np.array(supports))
         best = int(values.argmin())
         if values[best] < self.incumbent.value - 1e-12:
-            self._offer_swapped(form, supports[best], inside)
+            self.polish(form, supports[best], inside)
 
     def _rounded(self, node: Node, k: int) -> np.ndarray | None:
         """The support that a node's relaxation suggests, if it is a new one."""
@@ -71,7 +71,8 @@ class Improver:
         self.seen.add(support.tobytes())
         return support
 
-    def _offer_swapped(self, form, support, inside) -> None:
+    def polish(self, form: StandardForm, support: np.ndarray, inside: np.ndarray) -> None:
+        """Offer a support after swaps of its features, those `inside` excepted."""
         everything = np.ones(form.p, dtype=bool)
         better = improve_by_swaps(form, support, inside, everything, self.stop)
         self.incumbent.offer(form.features[better])

@@ -20,8 +20,8 @@ from bestk.results.status import Status
 from bestk.search.automatic_box import at_bounds
 from bestk.search.checkpoint import Checkpoint, Writer
 from bestk.search.lessons import Lessons
-from bestk.search.recorder import Recorder
 from bestk.search.tree import Tree
+from bestk.subtrees.recorder import Recorder
 from bestk.supports.enumeration import Shortlist
 from bestk.supports.incumbent import Incumbent
 

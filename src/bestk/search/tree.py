@@ -6,6 +6,7 @@ import numpy as np
 
 from bestk.base.constants import FREE, IN, OUT
 from bestk.base.settings import Settings
+from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.bounds.cluster_bound import cluster_bound
@@ -20,12 +21,15 @@ from bestk.results.result import Snapshot
 from bestk.results.status import Status
 from bestk.search import branching
 from bestk.search.bounder import Bounder
-from bestk.search.checkpoint import State, Writer
-from bestk.search.frontier import Frontier, Node, nodes_in, state_of
+from bestk.search.checkpoint import Writer
 from bestk.search.improvement import Improver
 from bestk.search.lessons import Lessons
-from bestk.search.recorder import Recorder
+from bestk.search.rounds import Rounds
 from bestk.search.watch import Watch
+from bestk.subtrees.engines import engine_for
+from bestk.subtrees.frontier import Frontier, Node, UsedSplit, nodes_in, state_of
+from bestk.subtrees.recorder import Recorder
+from bestk.subtrees.unit import RESISTING, Outcome
 from bestk.supports import enumeration
 from bestk.supports.incumbent import Incumbent
 
@@ -69,6 +73,7 @@ class Tree:
         self.proven = 0.0
         self.recorder = Recorder(settings.record_limit)
         self.bounder = Bounder(settings, workers, self.recorder)
+        self.rounds = Rounds(settings, engine_for(workers), self.bounder, k)
         self.n_nodes = 0
         # The root as far as it is decided, its number in the record, and what is proven about it.
         self.root_state = np.zeros(0, dtype=np.int8)
@@ -117,16 +122,11 @@ class Tree:
                     break
                 if self.writer and self.writer.is_due:
                     self.writer.write(self.state())
-                self.pending = self.frontier.pop(self._batch_size())
-                nodes = [node for node in self.pending if not self._prune(node)]
-                if nodes:
-                    batch, origins = self._bounded_children(nodes)
-                    self._admit(batch, origins)
-                    self.bounder.tighten(batch, self.k, self.cutoff, self.watch.is_late)
-                    if self._tighten_root():
-                        self._open_root()
-                        continue
-                self.pending = []
+                if not (self._round() if self.rounds.may_run else self._batch()):
+                    break
+                if self._tighten_root():
+                    self._open_root()
+                    continue
                 self._report()
             self._settle()
         except enumeration.LimitReached:
@@ -137,6 +137,91 @@ class Tree:
         if self.writer and self.watch.status is not Status.INTERRUPTED:
             self.writer.write(self.state())
         return self.watch.status or Status.OPTIMAL
+
+    def _batch(self) -> bool:
+        """Branch the best open nodes, bound and admit their children."""
+        self.pending = self.frontier.pop(self._batch_size())
+        nodes = [node for node in self.pending if not self._prune(node)]
+        if nodes:
+            batch, origins = self._bounded_children(nodes)
+            self._admit(batch, origins)
+            alive = np.flatnonzero(batch.bounds < self.cutoff)
+
+            def sample(count: int) -> tuple[np.ndarray, np.ndarray]:
+                some = alive[:: max(1, len(alive) // count)][:count]
+                return batch.states[some], batch.duals[some]
+
+            self.bounder.tighten(sample, self.k, self.cutoff, self.watch.is_late)
+        self.pending = []
+        return True
+
+    def _round(self) -> bool:
+        """Explore the subtrees of the best open nodes; False if a limit ends that early.
+
+        A checkpoint then holds all of them as they were: a resumed run takes the same path.
+        """
+        self.pending = self.frontier.pop(self.rounds.size)
+        nodes = [node for node in self.pending if not self._prune(node)]
+        limit = self.settings.node_limit
+        left = None if limit is None else limit - self.n_nodes
+        # A budget that was cut by the limit shows: one of two nodes more is spent.
+        most = None if left is None else left + 2
+        outcomes = self.rounds.explore(
+            nodes, self.incumbent.value, self.cutoff, self.n_nodes, most, self._should_stop
+        )
+        merged = [outcome is not None for outcome in outcomes]
+        if left is not None and sum(len(o.parent) for o in outcomes if o is not None) >= left:
+            # Nothing of this is on the path of a resumed run.
+            self.watch.status = Status.NODE_LIMIT
+            merged = _within(left, outcomes)
+        finished = self.watch.status is None and all(merged)
+        if not finished and self.writer:
+            self.writer.write(self.state())
+            self.writer = None
+        resisting: list[Node] = []
+        for node, outcome, is_merged in zip(nodes, outcomes, merged, strict=True):
+            if outcome is not None and is_merged:
+                resisting += self._merge(node, outcome)
+        self.pending = [n for n, is_merged in zip(nodes, merged, strict=True) if not is_merged]
+        self._close(resisting)
+        if finished:
+            self._close_all()
+            if not self.rounds.have_own:
+                self.bounder.tighten(self._sample, self.k, self.cutoff, self.watch.is_late)
+        return finished
+
+    def _sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """States and dual vectors of some open nodes, the weakest one first."""
+        nodes = self.frontier.weakest(4 * count)[::4]
+        duals = np.zeros((len(nodes), self.form.p))
+        for dual, node in zip(duals, nodes, strict=True):
+            dual[node.nonzeros] = node.values
+        return np.array([node.state for node in nodes]), duals
+
+    def _merge(self, node: Node, outcome: Outcome) -> list[Node]:
+        """Take over what a unit has proven and left; the nodes that resisted an enumeration."""
+        split, number = node.split, self.bounder.split_number
+        if node.split is not None:
+            number = node.split.number
+        if outcome.t is not None:
+            here = outcome.split_features
+            number = self.recorder.add_split(self.form.features[here], outcome.t[here])
+            split = UsedSplit(number, outcome.t)
+        first = self.recorder.add_outcome(outcome, node.number, self.form.features, number)
+        self.rounds.charge(outcome)
+        self.n_nodes += len(outcome.parent)
+        self.dropped = min(self.dropped, outcome.dropped)
+        for support in outcome.hits:
+            self.incumbent.offer(self.form.features[support])
+        if outcome.rounded is not None:
+            self.improver.polish(self.form, outcome.rounded, self.inside)
+        resisting = []
+        for i, left in self.rounds.open_nodes(node, outcome, first, split):
+            if i >= 0 and outcome.fate[i] == RESISTING:
+                resisting.append(left)
+            else:
+                self.frontier.push(self._with_cost(left))
+        return resisting
 
     def _find_first_model(self) -> None:
         self.pending = [self._root_node()]
@@ -151,8 +236,11 @@ class Tree:
             self.pending = [root]
             if self._should_stop() or self._prune(root):
                 return
-            if self._worth_closing(root) and self._close([root]):
-                return
+            if self._worth_closing(root):
+                self.pending = []
+                if self._close([root]):
+                    return
+                self.pending = [root]
             self.frontier = Frontier(self.settings.search)  # a root that resisted is bounded now
             split = self.lessons.split if self._is_whole else first_split(self.form)
             self.bounder.start(self.form, split)
@@ -248,7 +336,7 @@ class Tree:
         """
         helps = self.clustered is not None or (self._is_whole and self.lessons.clusters_helped)
         wait = self._clustering_cost() * (self._hope / tuning().hope) ** 12
-        return helps or self.bounder.bounding >= wait
+        return helps or self.bounder.searching >= wait
 
     def _root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)
@@ -308,21 +396,28 @@ class Tree:
                 (closable if self._worth_closing(node) else open_nodes).append(node)
         for node in open_nodes:
             self.frontier.push(node)
-        self.pending = closable
+        self.pending = []
+        self._close(closable)
         if self.settings.advanced.branching == "relaxation":
             self.improver.round(self.form, self.inside, self.k, open_nodes)
-        self._close(closable)
-        if self.settings.advanced.enumeration and self.frontier.cost <= self._patience():
-            self.pending = self.frontier.pop(len(self.frontier))
-            self._close(self.pending)
+        self._close_all()
 
     # Closing nodes by enumeration ------------------------------------------------------------
 
     def _node(self, bound, number, state, index, value, level) -> Node:
-        n_inside = int(np.count_nonzero(state == IN))
-        n_free = int(np.count_nonzero(state == FREE))
+        return self._with_cost(Node(bound, number, state, index, value, level, 0.0))
+
+    def _with_cost(self, node: Node) -> Node:
+        n_inside = int(np.count_nonzero(node.state == IN))
+        n_free = int(np.count_nonzero(node.state == FREE))
         cost = enumeration.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
-        return Node(bound, number, state, index, value, level, cost)
+        return node._replace(cost=cost)
+
+    def _close_all(self) -> None:
+        """Enumerate all that is open, once that costs no more than has been spent."""
+        if not self.settings.advanced.enumeration or self.frontier.cost > self._patience():
+            return
+        self._close(self.frontier.pop(len(self.frontier)))
 
     @property
     def _hope(self) -> float:
@@ -335,7 +430,7 @@ class Tree:
         The weaker the root bound, the less a tree can hope for beside plain enumeration. Work on
         matrices counts less: it tells nothing about the tree.
         """
-        done = self.bounder.bounding + tuning().preparing_counts * self.bounder.preparing
+        done = self.bounder.searching + tuning().preparing_counts * self.bounder.preparing
         return done / max(self._hope, 0.02)
 
     def _worth_closing(self, node: Node) -> bool:
@@ -363,6 +458,7 @@ class Tree:
             r = self.k - len(inside)
             return enumeration.hits(self.form, inside, free, r, value, workers, self._should_stop)
 
+        waiting, self.pending = self.pending, [*self.pending, *nodes]
         found = self.workers.map(hits, nodes) if cheap else map(hits, nodes)
         queued = []
         for node, supports in zip(nodes, found, strict=True):
@@ -375,7 +471,7 @@ class Tree:
             self.recorder.close_by_enumeration(node.number)
         for node in queued:
             self.frontier.push(node._replace(cost=np.inf))
-        self.pending = []
+        self.pending = waiting
         if queued and self.incumbent.value <= PERFECT_FIT:
             self.watch.status = Status.PERFECT_FIT  # too many models tie at the level of rounding
         return not queued
@@ -437,7 +533,8 @@ class Tree:
 
     def _nbytes(self) -> int:
         # The record is copied once, when it becomes a certificate.
-        return self.frontier.nbytes + 2 * self.recorder.nbytes + self.improver.nbytes
+        kept = self.frontier.nbytes + 2 * self.recorder.nbytes + self.improver.nbytes
+        return kept + self.rounds.nbytes(len(self.frontier), self.n_nodes, self.workers.n_threads)
 
     # In a checkpoint ------------------------------------------------------------------------
 
@@ -483,3 +580,13 @@ class Tree:
             self.bounder.restore(parts["bounder"], self.form)
         for node in nodes_in(parts["nodes"]):
             self.frontier.push(node)
+
+
+def _within(left: int, outcomes: list[Outcome | None]) -> list[bool]:
+    """Which outcomes to take so that there are no more than so many nodes, and a few."""
+    chosen = []
+    for outcome in outcomes:
+        count = 0 if outcome is None else len(outcome.parent)
+        chosen.append(0 < count <= left + 2)
+        left -= count if chosen[-1] else 0
+    return chosen

@@ -6,10 +6,10 @@ from time import perf_counter
 import numpy as np
 
 from bestk.base.settings import Settings
+from bestk.base.state import State
 from bestk.results.progress import Progress
 from bestk.results.result import Snapshot
 from bestk.results.status import Status
-from bestk.search.checkpoint import State
 
 
 class Watch:

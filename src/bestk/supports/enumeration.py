@@ -20,6 +20,8 @@ from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
+from bestk.supports.margins import margins
+from bestk.supports.prices import prices_of, scan_seconds
 from bestk.supports.scan import condition, gain_rows, residual_rows, scan
 
 # What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
@@ -49,11 +51,8 @@ def closing_cost(n_free: int, n_inside: int, r: int) -> float:
     if n_free > now.most_free:
         last = now.per_last * n_free * (n_inside + 1)
         return now.per_closing + last if r == 1 else float("inf")
-    supports = comb(n_free, r)
-    if supports > 1e18:
-        return float("inf")
-    scan = now.per_support * supports + now.per_pair_row * comb(n_free, r - 1)
-    return now.per_closing + scan + now.per_update * n_free**2 * (n_inside + 1)
+    seconds = scan_seconds(prices_of(now), n_free, n_inside, r)
+    return now.per_closing + seconds if seconds < 1e9 else float("inf")
 
 
 def hits(
@@ -93,7 +92,7 @@ def hits(
 def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
     """`hits` for one more feature: residual variances and moments, no other products."""
     k = len(inside) + 1
-    shift, slack = _margins(form, k)
+    shift, slack = margins(form.eps, k)
     try:
         factor = np.linalg.cholesky(form.matrix.submatrix(inside) - shift * np.eye(k - 1))
     except np.linalg.LinAlgError:
@@ -138,7 +137,7 @@ class Enumeration(NamedTuple):
     def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
         if r == 0 or r >= len(free):
             return [np.concatenate([inside, free[: min(r, len(free))]])]
-        shift, slack = _margins(self.form, len(inside) + r)
+        shift, slack = margins(self.form.eps, len(inside) + r)
         H, d = np.empty((len(free), len(free))), np.empty(len(free))
         gain = condition(self.form.A, self.form.c, inside, free, shift, H, d)
         nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
@@ -169,8 +168,9 @@ class Enumeration(NamedTuple):
     def _pieces(self, H, d, needed, r) -> Iterator[tuple[tuple[int, ...], np.ndarray | None]]:
         """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
         m = len(d)
-        if tuning().per_support * comb(m - 1, r - 1) <= tuning().longest_piece:
-            seconds = tuning().per_support * comb(m, r)
+        prices = prices_of(tuning())
+        if scan_seconds(prices, m - 1, 0, r - 1) <= tuning().longest_piece:
+            seconds = scan_seconds(prices, m, 0, r)
             parts = (
                 1
                 if seconds < 1e-4
@@ -245,17 +245,11 @@ def by_length(supports: list[np.ndarray]) -> list[np.ndarray]:
 
 def may_beat(form: StandardForm, supports: np.ndarray, value: float) -> np.ndarray:
     """Which supports (rows of form indices) are not proven to have an objective above `value`?"""
-    shift, slack = _margins(form, supports.shape[1])
+    shift, slack = margins(form.eps, supports.shape[1])
     gains = np.empty(len(supports))
     form, supports = form.around(supports)
     gain_rows(form.A, form.c, shift, supports, gains)
     return 1.0 - gains - slack < value
-
-
-def _margins(form: StandardForm, k: int) -> tuple[float, float]:
-    """What to take off the diagonal, and off the value, for rounding in products of k features."""
-    shift = 2.0 * k * (form.eps + 4 * (k + 4) * UNIT_ROUNDOFF)
-    return shift, 2.0 * form.eps + 16 * (k + 4) * UNIT_ROUNDOFF
 
 
 def _balanced_edges(m, r, count):

@@ -54,7 +54,7 @@ def _gains(known, row, charges, eps, k, gains):
 
 
 @step
-def _conclude(known, row, charges, state, r, eps, k, cutoff, fix, gains, free_gains):
+def conclude(known, row, charges, state, r, eps, k, cutoff, fix, gains, free_gains):
     """The bound of one node; `state` gains the fixings (theory: bound, fix-out, fix-in)."""
     p = state.shape[0]
     _gains(known, row, charges, eps, k, gains)
@@ -95,6 +95,6 @@ def conclude_rows(known, charges, rows, states, remaining, eps, k, cutoff, fix, 
     p = states.shape[1]
     gains, free_gains = np.empty(p), np.empty(p)
     for i in rows:
-        bounds[i] = _conclude(
+        bounds[i] = conclude(
             known, i, charges, states[i], remaining[i], eps, k, cutoff, fix, gains, free_gains
         )

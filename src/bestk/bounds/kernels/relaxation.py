@@ -56,7 +56,7 @@ def descend_rows(relaxed, states, remaining, duals, levels, cutoff, effort, mult
         )
 
 
-@step
+@kernel
 def descend(relaxed, state, r, b, level, cutoff, effort):
     """Maximise h (theory: bound) for one node; b improves in place. Returns (level, multiplies).
 

@@ -6,11 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.base.state import State
 from bestk.results.certificate import cut, ends_of, joined
-from bestk.search.checkpoint import State
 
 # Seconds of enumeration that will never be spent; kept out of sums so that they stay exact enough.
 _HOPELESS = 1e6
+
+
+class UsedSplit(NamedTuple):
+    """Charges that were proven for a subtree, and their number in the record."""
+
+    number: int
+    t: np.ndarray
 
 
 class Node(NamedTuple):
@@ -18,6 +25,7 @@ class Node(NamedTuple):
 
     ``nonzeros`` and ``values`` hold the dual vector, ``level`` goes with them: a warm
     start for the children. ``cost`` estimates the seconds it takes to close the node outright.
+    ``split`` is what its subtree inherits, None for the split that the whole tree shares.
     """
 
     bound: float
@@ -27,17 +35,26 @@ class Node(NamedTuple):
     values: np.ndarray
     level: float
     cost: float
+    split: UsedSplit | None = None
 
     @property
     def nbytes(self) -> int:
-        return 600 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes
+        # Some ten nodes of a unit share a split.
+        split = 0 if self.split is None else self.split.t.nbytes // 8
+        return 600 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes + split
 
 
 def state_of(nodes: list[Node], p: int) -> State:
     """Nodes of a form with p features, as arrays; :func:`nodes_in` reads them back."""
-    plain = [(node.bound, node.number, node.level, node.cost) for node in nodes]
+    splits = {node.split.number: node.split for node in nodes if node.split is not None}
+    plain = [
+        (n.bound, n.number, n.level, n.cost, -1 if n.split is None else n.split.number)
+        for n in nodes
+    ]
     arrays = {
-        "plain": np.array(plain, dtype=np.float64).reshape(-1, 4),
+        "plain": np.array(plain, dtype=np.float64).reshape(-1, 5),
+        "splits": np.array(sorted(splits), dtype=np.int64),
+        "charges": joined([splits[number].t for number in sorted(splits)], np.float64),
         "states": joined([node.state for node in nodes], np.int8).reshape(-1, p),
         "ends": ends_of([node.nonzeros for node in nodes]),
         "nonzeros": joined([node.nonzeros for node in nodes], np.int32),
@@ -50,8 +67,14 @@ def nodes_in(state: State) -> Iterator[Node]:
     arrays = state.arrays
     nonzeros = cut(arrays["nonzeros"], arrays["ends"])
     values = cut(arrays["values"], arrays["ends"])
-    for i, (bound, number, level, cost) in enumerate(arrays["plain"].tolist()):
-        yield Node(bound, int(number), arrays["states"][i], nonzeros[i], values[i], level, cost)
+    numbers = arrays["splits"].tolist()
+    charges = arrays["charges"].reshape(len(numbers), arrays["states"].shape[1])
+    splits = {n: UsedSplit(n, t) for n, t in zip(numbers, charges, strict=True)}
+    for i, (bound, number, level, cost, split) in enumerate(arrays["plain"].tolist()):
+        yield Node(
+            bound, int(number), arrays["states"][i], nonzeros[i], values[i], level, cost,
+            splits.get(int(split)),
+        )  # fmt: skip
 
 
 class Frontier:
@@ -104,6 +127,11 @@ class Frontier:
     def nodes(self) -> list[Node]:
         """All open nodes, in the order in which they were pushed."""
         return [node for _, _, node in sorted(self._queue, key=lambda entry: entry[1])]
+
+    def weakest(self, count: int) -> list[Node]:
+        """Open nodes with the smallest bounds."""
+        order = heapq.nsmallest(count, self._queue, key=lambda entry: (entry[2].bound, entry[1]))
+        return [node for _, _, node in order]
 
     def _count(self, node: Node, sign: int) -> None:
         self._nbytes += sign * node.nbytes

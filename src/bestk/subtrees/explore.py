@@ -1,0 +1,145 @@
+"""A unit of work: a pure function from a subtree to what is proven about it and what is left."""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from bestk.base.constants import FREE, IN, OUT
+from bestk.bounds.interior import own_charges, own_charges_multiplies
+from bestk.form.definiteness import is_positive_semidefinite
+from bestk.subtrees.loop import Local, Terms, run
+from bestk.subtrees.unit import BRANCHED, CLOSED, OPEN, RESISTING, Outcome, Sparse, Subproblem, Unit
+from bestk.supports.margins import margins
+
+GO_ON = np.zeros(1, dtype=np.int8)
+# Charges of its own are proven after at most so many cuts: an interior point has some room.
+_CUTS = (1.0, 0.998, 0.99, 0.9)
+# A share of the smallest charge for features that are IN is only safe where that is well above
+# what whoever checks the proof may have to take off for rounding.
+_SAFE = 1e-7
+_NOBODY = np.zeros(0, dtype=np.intp)
+
+
+def explore(subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON) -> Outcome | None:
+    """Explore a unit until it is done or its budget is spent; None if `stop` was set meanwhile.
+
+    The outcome depends on nothing but the arguments: it may be computed anywhere, and again.
+    """
+    s, state = subproblem, unit.state
+    inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+    # Within a box features that are IN cannot be eliminated: relaxations need all of them.
+    gone = _NOBODY if s.is_boxed else inside
+    here = np.sort(np.concatenate([inside, free])) if s.is_boxed else np.append(inside, free)
+    part = np.ix_(here, here)
+    A, c = np.ascontiguousarray(s.A[part]), s.c[here]
+    H, d, base, lift, lifted = _eliminated(A, c, len(gone))
+    t, own, preparing = unit.t[here], None, 0.0
+    if unit.own and not s.is_boxed and len(free):
+        own = _own_split(s, A, H, d, base, unit, t, len(inside))
+        preparing = own_charges_multiplies(len(free))
+        t = t if own is None else own
+    is_single = bool(t.mean() >= s.single_from and t.min() >= 0.1 * s.single_from)
+    shift, slack = margins(s.eps, s.k)
+    terms = Terms(
+        s.k, unit.cutoff, unit.value, s.eps, shift, slack, s.is_boxed, is_single, s.fixing,
+        unit.close_below, unit.budget.nodes, unit.budget.multiplies,
+    )  # fmt: skip
+    local = Local(A, c, t, s.lo[here], s.hi[here], len(gone), H, d, base, lift, lifted)
+    start = state[here], unit.dual[here], unit.level, unit.bound, own is not None
+    found = run(local, terms, s.effort, s.prices, *start, stop)
+    if stop[0]:
+        return None
+    return _outcome(s, unit, here, own, preparing, *found)
+
+
+def _eliminated(A: np.ndarray, c: np.ndarray, gone: int):
+    """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features."""
+    if gone == 0:
+        return A, c, 1.0, np.zeros((0, len(c))), np.zeros(0)
+    try:
+        factor = cho_factor(A[:gone, :gone], lower=True)
+        solved = cho_solve(factor, np.column_stack([A[:gone, gone:], c[:gone]]))
+    except LinAlgError:  # dependent up to rounding: any solution serves the search
+        solved = np.linalg.lstsq(
+            A[:gone, :gone], np.column_stack([A[:gone, gone:], c[:gone]]), rcond=1e-12
+        )[0]
+    lift, lifted = np.ascontiguousarray(solved[:, :-1]), np.ascontiguousarray(solved[:, -1])
+    H = A[gone:, gone:] - A[gone:, :gone] @ lift
+    return (
+        0.5 * (H + H.T),
+        c[gone:] - A[gone:, :gone] @ lifted,
+        1.0 - c[:gone] @ lifted,
+        lift,
+        lifted,
+    )
+
+
+def _own_split(s: Subproblem, A, H, d, base, unit: Unit, t, n_inside: int):
+    """Proven charges of the unit's own, or None."""
+    r, charge = s.k - n_inside, s.inside_share * s.least
+    if n_inside and charge < _SAFE:
+        return None
+    own = own_charges(H, d, float(base), r, unit.cutoff, t[n_inside:])
+    if own is None:
+        return None
+    for cut in _CUTS:
+        # In single precision, towards zero: a certificate keeps them so.
+        charges = (cut * np.append(np.full(n_inside, charge), own.t)).astype(np.float32)
+        charges = np.nextafter(charges, np.float32(0)).astype(np.float64)
+        if is_positive_semidefinite(A, charges, s.eps):
+            return charges
+    return None
+
+
+def _outcome(
+    s, unit, here, own, preparing, nodes, count, stack, hits, n_hits, support, value, dropped,
+    multiplies, scanning,
+) -> Outcome:  # fmt: skip
+    """Rows of the loop as sparse arrays, in the numbers of the form."""
+    parent, feature, fate = nodes.parent[:count], nodes.feature[:count], nodes.fate[:count]
+    states, duals = nodes.states[:count], nodes.duals[:count]
+    before = np.where(parent[:, None] < 0, unit.state[here], states[parent])
+    rows = np.flatnonzero(feature >= 0)
+    before[rows, feature[rows]] = np.where(nodes.inside[:count][rows], IN, OUT)
+    moved = states != before
+    # Children and enumerations prove what a node's own dual vector would: it is of use where it
+    # fixes something, as a start, and where a child has its bound from there.
+    needed = moved.any(axis=1) | ~np.isin(fate, (BRANCHED, CLOSED))
+    bounds = nodes.bounds[:count]
+    heirs = (parent >= 0) & (bounds == bounds[parent])
+    needed[parent[heirs]] = True
+    left = np.flatnonzero((fate == OPEN) | (fate == RESISTING))
+    if len(stack) and stack[0] < 0:
+        left = np.array([-1])
+    whole = np.full((len(left), s.p), OUT, dtype=np.int8)
+    whole[:, here] = unit.state[here] if len(left) and left[0] < 0 else states[left]
+    t = None
+    if own is not None:
+        t = np.zeros(s.p)
+        t[here] = own
+    return Outcome(
+        parent=parent.copy(),
+        feature=np.where(feature >= 0, here[feature], -1).astype(np.int32),
+        inside=nodes.inside[:count].copy(),
+        fate=fate.copy(),
+        bounds=bounds.copy(),
+        levels=nodes.levels[:count].copy(),
+        duals=_sparse((duals != 0.0) & needed[:, None], here, duals),
+        fixed_in=_sparse(moved & (states == IN), here),
+        fixed_out=_sparse(moved & (states == OUT), here),
+        open_nodes=left,
+        states=whole,
+        t=t,
+        split_features=here,
+        hits=[here[row[row >= 0]] for row in hits[:n_hits]],
+        rounded=here[support] if value < unit.value else None,
+        dropped=dropped,
+        multiplies=multiplies,
+        scanning=scanning,
+        preparing=preparing,
+    )
+
+
+def _sparse(mask: np.ndarray, here: np.ndarray, values: np.ndarray | None = None) -> Sparse:
+    ends = np.cumsum(np.count_nonzero(mask, axis=1), dtype=np.int64)
+    index = here[np.nonzero(mask)[1]].astype(np.int32)
+    return Sparse(ends, index, np.zeros(0) if values is None else values[mask])

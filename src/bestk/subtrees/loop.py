@@ -1,0 +1,343 @@
+"""The loop over the nodes of a unit, compiled: branch, relax, prove, fix, prune, close."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bestk.base.compiling import kernel, step
+from bestk.base.constants import FREE, IN, OUT
+from bestk.bounds.kernels.active_set import room_for, settle
+from bestk.bounds.kernels.conclude import Charges, Known, conclude
+from bestk.bounds.kernels.relaxation import Relaxed, descend
+from bestk.form.dense import residual, slope_errors
+from bestk.form.matrix import CAUTION
+from bestk.subtrees.unit import BRANCHED, CLOSED, EMPTY, OPEN, PRUNED, RESISTING
+from bestk.supports.prices import scan_seconds
+from bestk.supports.scan import condition, fit_rows, scan
+
+# What is left of y'y, below which products have lost the digits that tell models apart.
+_NEARLY_PERFECT = 1e-6
+# Supports that one unit may list, and one node: more are looked at with the data at hand.
+MOST_HITS, _MOST_AT_NODE = 256, 32
+
+
+class Local(NamedTuple):
+    """The part of a form that a unit is about, its first ``gone`` features IN and eliminated.
+
+    What is left of A and c for the others is H and d: relaxations are solved there, with charges
+    t[gone:]. The dual vector of the others determines that of the first: ``lifted - lift @ g``.
+    Proofs are about A, c, t and the box, for all of them.
+    """
+
+    A: np.ndarray
+    c: np.ndarray
+    t: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    gone: int
+    H: np.ndarray
+    d: np.ndarray
+    base: float
+    lift: np.ndarray
+    lifted: np.ndarray
+
+
+class Terms(NamedTuple):
+    """On which terms a unit is explored; k counts the features that are gone."""
+
+    k: int
+    cutoff: float
+    value: float
+    eps: float
+    shift: float
+    slack: float
+    is_boxed: bool
+    is_single: bool
+    fixing: bool
+    close_below: float
+    nodes: int
+    multiplies: float
+
+
+class Nodes(NamedTuple):
+    """Nodes as rows, in the order in which they were bounded."""
+
+    parent: np.ndarray
+    feature: np.ndarray
+    inside: np.ndarray
+    fate: np.ndarray
+    bounds: np.ndarray
+    levels: np.ndarray
+    states: np.ndarray
+    duals: np.ndarray
+
+
+@kernel
+def run(local, terms, effort, prices, state, dual, level, bound, proves_root, stop):
+    """Explore the subtree below a node, depth first, features IN before OUT.
+
+    With `proves_root` the node is proven anew by its dual vector, which becomes node 0. Returns
+    (nodes, how many, numbers left open, hits, how many, best rounded support, its value, dropped,
+    multiplies, seconds of scans).
+    """
+    _, c, t, lo, hi, gone, H, d, base, _, _ = local
+    q, m = c.shape[0], d.shape[0]
+    nodes = _room(terms.nodes + 3, q)
+    relaxed = Relaxed(H, d, t[gone:], lo[gone:], hi[gone:])
+    root, room = np.sqrt(np.maximum(t[gone:], 0.0)), room_for(m)
+    work = _Work(
+        Known(np.empty((1, q)), np.empty(1), np.empty(1), np.empty(1)),
+        Charges(t, lo, hi), np.empty(q), np.empty(q), np.empty((1, terms.k), np.int64),
+        np.empty((1, terms.k)), np.empty(1),
+    )  # fmt: skip
+    hits, n_hits = np.empty((MOST_HITS, terms.k), np.int64), 0
+    best_support, best_value = np.empty(terms.k, np.int64), terms.value
+    stack, top, count = np.empty(terms.nodes + 4, np.int64), 0, 0
+    dropped, multiplies, scanning = np.inf, 0.0, 0.0
+
+    if proves_root:
+        _begin(nodes, 0, -1, state, dual, level, bound)
+        nodes.feature[0] = -1
+        count = 1
+    else:
+        stack[0], top = -1, 1
+    while True:
+        for i in range(0 if proves_root and count == 1 else max(count - 2, 0), count):
+            own = nodes.states[i]
+            before = own.copy()
+            multiplies += _relax(relaxed, root, terms, base, gone, effort, nodes, i, room)
+            _lift(local, terms, nodes.duals[i])
+            _prove(local, terms, nodes, i, work)
+            fate, dropped, n_hits, scanning = _judge(
+                local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
+            )
+            nodes.fate[i] = fate
+            if fate == OPEN:
+                stack[top] = i
+                top += 1
+                value = _rounded_value(local, terms, nodes, i, work)
+                if value < best_value:
+                    best_value = value
+                    best_support[:] = work.support[0]
+        spent = count + 2 > terms.nodes or multiplies >= terms.multiplies or stop[0] != 0
+        if top == 0 or spent:
+            break
+        top -= 1
+        me = stack[top]
+        if me >= 0:
+            nodes.fate[me] = BRANCHED
+        parent_state = state if me < 0 else nodes.states[me]
+        parent_dual = dual if me < 0 else nodes.duals[me]
+        feature = _branching_feature(parent_state, parent_dual, c)
+        for inside in range(2):
+            _begin(
+                nodes, count, me, parent_state, parent_dual,
+                level if me < 0 else nodes.levels[me], bound if me < 0 else nodes.bounds[me],
+            )  # fmt: skip
+            nodes.feature[count], nodes.inside[count] = feature, inside == 1
+            nodes.states[count, feature] = IN if inside == 1 else OUT
+            count += 1
+    return (
+        nodes, count, stack[:top], hits, n_hits, best_support, best_value, dropped, multiplies,
+        scanning,
+    )  # fmt: skip
+
+
+@step
+def _relax(relaxed, root, terms, base, gone, effort, nodes, i, room):
+    """Look for a good dual vector of node i; the multiplications that took."""
+    state, b = nodes.states[i][gone:], nodes.duals[i][gone:]
+    r, goal = terms.k - _count(nodes.states[i], IN), terms.cutoff - base + 1.0
+    done, is_settled = 0.0, False
+    if not terms.is_boxed:
+        nodes.levels[i], done, is_settled = settle(
+            relaxed, root, state, r, b, nodes.levels[i], goal, room
+        )
+    if not is_settled:
+        nodes.levels[i], more = descend(relaxed, state, r, b, nodes.levels[i], goal, effort)
+        done += more
+    return done + 2.0 * nodes.states.shape[1]
+
+
+class _Work(NamedTuple):
+    known: Known
+    charges: Charges
+    gains: np.ndarray
+    free_gains: np.ndarray
+    support: np.ndarray
+    coef: np.ndarray
+    fitted: np.ndarray
+
+
+@step
+def _room(size, q):
+    return Nodes(
+        np.empty(size, np.int32), np.empty(size, np.int32), np.zeros(size, np.bool_),
+        np.empty(size, np.int8), np.empty(size), np.empty(size), np.empty((size, q), np.int8),
+        np.empty((size, q)),
+    )  # fmt: skip
+
+
+@kernel
+def _begin(nodes, i, parent, state, dual, level, bound):
+    """Node i begins as a copy of another."""
+    nodes.parent[i], nodes.levels[i], nodes.bounds[i] = parent, level, bound
+    own, b = nodes.states[i], nodes.duals[i]
+    for j in range(state.shape[0]):
+        own[j], b[j] = state[j], dual[j]
+
+
+@kernel
+def _count(state, wanted):
+    total = 0
+    for j in range(state.shape[0]):
+        total += state[j] == wanted
+    return total
+
+
+@step
+def _branching_feature(state, dual, c):
+    """The free feature with the largest relaxed coefficient, or most correlated with y."""
+    best, size = -1, 0.0
+    for j in range(state.shape[0]):
+        if state[j] == FREE and abs(dual[j]) > size:
+            best, size = j, abs(dual[j])
+    if best < 0:
+        size = -1.0
+        for j in range(state.shape[0]):
+            if state[j] == FREE and abs(c[j]) > size:
+                best, size = j, abs(c[j])
+    return best
+
+
+@step
+def _lift(local, terms, g):
+    """Complete a dual vector by its part for the features that are gone; round as recorded."""
+    gone, lift = local.gone, local.lift
+    for i in range(gone):
+        total = local.lifted[i]
+        for j in range(lift.shape[1]):
+            total -= lift[i, j] * g[gone + j]
+        g[i] = total
+    if terms.is_single:
+        for j in range(g.shape[0]):
+            g[j] = np.float64(np.float32(g[j]))
+
+
+@step
+def _prove(local, terms, nodes, i, work):
+    """Raise the bound of node i to what is proven, rounding included; its state gains fixings."""
+    A, c, t = local.A, local.c, local.t
+    known, g, u = work.known, nodes.duals[i], work.known.u[0]
+    residual(A, c, t, g, u)
+    nonzeros, size, quadratic = 0, 0.0, 0.0
+    for j in range(g.shape[0]):
+        if g[j] != 0.0:
+            nonzeros += 1
+            size += abs(g[j])
+            quadratic += g[j] * (c[j] - u[j])
+    known.quadratic[0] = quadratic
+    eps = CAUTION * terms.eps
+    known.error[0], known.lost[0] = slope_errors(nonzeros + 6, size, eps)
+    r = terms.k - _count(nodes.states[i], IN)
+    bound = conclude(
+        known, 0, work.charges, nodes.states[i], r, eps, terms.k, terms.cutoff, terms.fixing,
+        work.gains, work.free_gains,
+    )  # fmt: skip
+    nodes.bounds[i] = max(bound, nodes.bounds[i])  # its parent's holds, too
+
+
+@step
+def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning):
+    """(fate of a node that has been bounded, dropped, hits listed, seconds of scans)"""
+    if nodes.bounds[i] >= terms.cutoff:
+        return PRUNED, min(dropped, nodes.bounds[i]), n_hits, scanning
+    state = nodes.states[i]
+    for j in range(state.shape[0]):
+        if state[j] != before[j]:
+            dropped = min(dropped, terms.cutoff)
+            break
+    n_inside, n_free = _count(state, IN), _count(state, FREE)
+    r = terms.k - n_inside
+    if r < 0:
+        return EMPTY, dropped, n_hits, scanning
+    seconds = 0.0
+    if 0 < r < n_free:
+        seconds = scan_seconds(prices, n_free, n_inside, r)
+        if nodes.feature[i] < 0 or seconds > terms.close_below:
+            return OPEN, dropped, n_hits, scanning
+    found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
+    if found < 0:
+        return RESISTING, dropped, n_hits, scanning + seconds
+    return CLOSED, dropped, found, scanning + seconds
+
+
+@step
+def _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits):
+    """Try every support of a node (theory: pair-gain); the new number of hits, or -1.
+
+    -1 stands for what products cannot judge, or too many hits: the data have to be looked at.
+    """
+    features = np.empty(n_inside + n_free, np.int64)
+    inside, free = features[:n_inside], features[n_inside:]
+    a, b = 0, 0
+    for j in range(state.shape[0]):
+        if state[j] == IN:
+            inside[a] = j
+            a += 1
+        elif state[j] == FREE:
+            free[b] = j
+            b += 1
+    if r == 0 or r >= n_free:
+        chosen = features[: n_inside + min(r, n_free)]
+        nothing = np.empty(0)
+        gain = condition(local.A, local.c, chosen, free[:0], terms.shift, np.empty((0, 0)), nothing)
+        if gain < 0.0 or 1.0 - gain < _NEARLY_PERFECT:
+            return -1
+        if 1.0 - gain - terms.slack >= terms.value:
+            return n_hits
+        if n_hits == MOST_HITS:
+            return -1
+        hits[n_hits] = -1
+        for i in range(chosen.shape[0]):
+            hits[n_hits, i] = chosen[i]
+        return n_hits + 1
+    H, d = np.empty((n_free, n_free)), np.empty(n_free)
+    gain = condition(local.A, local.c, inside, free, terms.shift, H, d)
+    if gain < 0.0 or 1.0 - gain < _NEARLY_PERFECT:
+        return -1
+    rows = np.empty((_MOST_AT_NODE, r), np.int64)
+    count = scan(H, d, 1.0 - terms.value - gain - terms.slack, r, 0, n_free, rows)
+    if count < 0 or n_hits + count > MOST_HITS:
+        return -1
+    for row in range(count):
+        if rows[row, r - 1] < 0:
+            return -1
+        for i in range(n_inside):
+            hits[n_hits + row, i] = inside[i]
+        for i in range(r):
+            hits[n_hits + row, n_inside + i] = free[rows[row, i]]
+    return n_hits + count
+
+
+@step
+def _rounded_value(local, terms, nodes, i, work):
+    """The value of IN completed by the largest relaxed coefficients; inf if there are too few."""
+    state, dual, support = nodes.states[i], nodes.duals[i], work.support[0]
+    size = 0
+    for j in range(state.shape[0]):
+        if state[j] == IN:
+            support[size] = j
+            size += 1
+    left = work.gains
+    for j in range(state.shape[0]):
+        left[j] = abs(dual[j]) if state[j] == FREE else 0.0
+    while size < terms.k:
+        j = int(np.argmax(left))
+        if left[j] <= 0.0:
+            return np.inf
+        left[j] = 0.0
+        support[size] = j
+        size += 1
+    fit_rows(local.A, local.c, local.lo, local.hi, work.support, work.coef, work.fitted)
+    return work.fitted[0]

@@ -1,0 +1,9 @@
+"""What rounding and the error of the data may do to gains that are computed from products."""
+
+from bestk.base.constants import UNIT_ROUNDOFF
+
+
+def margins(eps: float, k: int) -> tuple[float, float]:
+    """What to take off the diagonal, and off the value, for products of k features known to eps."""
+    shift = 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
+    return shift, 2.0 * eps + 16 * (k + 4) * UNIT_ROUNDOFF
