@@ -9,23 +9,23 @@ from typing import Any
 from numba import njit, uintp
 
 # Nobody calls kernels from C: without wrappers for that they compile faster.
-_OPTIONS: dict[str, Any] = {
+OPTIONS: Any = {
     "cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True,
 }  # fmt: skip
 
-kernel = njit(**_OPTIONS)
+kernel = njit(**OPTIONS)
 """Sums in the order in which they are written."""
 
-step = njit(**_OPTIONS, inline="always")
+step = njit(**OPTIONS, inline="always")
 """A part of a kernel that is called once: it becomes part of its caller, which compiles faster."""
 
 # Sums may be reassociated (this is what makes loops SIMD); NaN and inf keep their meaning. The
 # loops index with unsigned integers: no test for negative indices stands in the way of SIMD, and
 # no slices are made, whose reference counts would cost more than a short row.
-fast_kernel = njit(**_OPTIONS, fastmath={"contract", "reassoc", "nsz", "arcp"})
+fast_kernel = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz", "arcp"})
 """Sums in any order."""
 
-contracted_kernel = njit(**_OPTIONS, fastmath={"contract"})
+contracted_kernel = njit(**OPTIONS, fastmath={"contract"})
 """Products and sums in their order, fused where the machine can."""
 
 

@@ -130,6 +130,8 @@ class Tuning:
     """Temperatures of the smoothed maximum at the root, relative to the incumbent's value."""
     cluster_steps: int = 60
     """Quasi-Newton steps for each temperature, at most."""
+    cluster_steps_at_once: int = 6
+    """The same between two looks at the clock."""
     cluster_memory: int = 12
     """Steps that a quasi-Newton direction remembers."""
     cluster_closeness: float = 1e-3
@@ -183,7 +185,7 @@ class Tuning:
     """Nodes of a unit, at most: about what its own charges cost, and some tens of milliseconds."""
     first_unit_nodes: int = 32
     """Nodes of a unit while the tree is small: then there are soon many of them."""
-    unit_multiplies: float = 1e8
+    unit_multiplies: float = 4e8
     """Multiplications of a unit, at most, where nodes are costly."""
     unit_close: float = 1e-3
     """Model seconds up to which a unit always closes a node by enumeration."""
@@ -193,8 +195,8 @@ class Tuning:
     """Charge of features that are IN in a split of a unit's own, over the smallest eigenvalue."""
     per_own_multiply: float = 1e-10
     """Seconds per multiplication of an interior-point ascent."""
-    per_unit_multiply: float = 5e-10
-    """Seconds per multiplication of a bound in a unit: many short loops."""
+    per_unit_multiply: float = 1.5e-10
+    """Seconds per multiplication of a bound in a unit, with what loops cost besides."""
     per_unit_node: float = 5e-6
     """Seconds of a unit around one node."""
     own_features: int = 500

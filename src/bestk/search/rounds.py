@@ -12,7 +12,7 @@ from bestk.bounds.kernels.relaxation import Effort
 from bestk.search.bounder import Bounder
 from bestk.subtrees.engines import Engine
 from bestk.subtrees.frontier import Node, UsedSplit
-from bestk.subtrees.unit import Budget, Outcome, Subproblem, Unit
+from bestk.subtrees.unit import Budget, Climb, Outcome, Subproblem, Unit
 from bestk.supports.prices import prices_of
 
 
@@ -25,13 +25,13 @@ class Rounds:
 
     def __init__(self, settings: Settings, engine: Engine, bounder: Bounder, k: int) -> None:
         self.settings, self.engine, self.bounder, self.k = settings, engine, bounder, k
-        self._shared: tuple[object, Subproblem] | None = None
+        self._shared: tuple[tuple, Subproblem] | None = None
 
     @property
     def may_run(self) -> bool:
         """Whether subtrees of the form can be explored on their own.
 
-        Wide data, clusters, and the paper's methods and branching go on in batches.
+        Wide data, and the paper's methods and branching go on in batches.
         """
         settings, bounder = self.settings, self.bounder
         wanted = settings.bound == "descent" and settings.advanced.branching == "relaxation"
@@ -39,10 +39,7 @@ class Rounds:
             return False
         form = bounder.form
         return bool(
-            form.matrix.has_factors
-            and bounder.clusters is None
-            and bounder.split.is_useful(form)
-            and bounder.split.is_positive
+            form.matrix.has_factors and bounder.split.is_useful(form) and bounder.split.is_positive
         )
 
     @property
@@ -74,8 +71,9 @@ class Rounds:
         return self.engine.run(self._subproblem(), units, stop)
 
     def _subproblem(self) -> Subproblem:
-        form, now = self.bounder.form, tuning()
-        if self._shared is None or self._shared[0] is not form:
+        bounder, now = self.bounder, tuning()
+        form, used = bounder.form, (bounder.form, bounder.clusters)
+        if self._shared is None or self._shared[0] != used:
             advanced = self.settings.advanced
             subproblem = Subproblem(
                 A=form.A,
@@ -88,10 +86,17 @@ class Rounds:
                 effort=Effort(now.closeness, now.sweeps, now.sweeps_at_once),
                 prices=prices_of(now),
                 fixing=advanced.fixing,
+                clusters=None if bounder.clusters is None else bounder.clusters.clusters,
+                climb=Climb(
+                    now.cluster_temperatures[-1],
+                    now.cluster_node_closeness,
+                    now.cluster_steps,
+                    now.cluster_memory,
+                ),
                 single_from=now.single_from,
                 inside_share=now.inside_share,
             )
-            self._shared = form, subproblem
+            self._shared = used, subproblem
         return self._shared[1]
 
     def _unit(self, node: Node, value: float, cutoff: float, budget: Budget, own: bool) -> Unit:

@@ -200,9 +200,8 @@ class Tree:
 
     def _merge(self, node: Node, outcome: Outcome) -> list[Node]:
         """Take over what a unit has proven and left; the nodes that resisted an enumeration."""
-        split, number = node.split, self.bounder.split_number
-        if node.split is not None:
-            number = node.split.number
+        split = node.split if self.bounder.clusters is None else None
+        number = self.bounder.split_number if split is None else split.number
         if outcome.t is not None:
             here = outcome.split_features
             number = self.recorder.add_split(self.form.features[here], outcome.t[here])

@@ -6,7 +6,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.interior import own_charges, own_charges_multiplies
 from bestk.form.definiteness import is_positive_semidefinite
-from bestk.subtrees.loop import Local, Terms, run
+from bestk.subtrees.loop import ClusterLocal, Local, Terms, run
 from bestk.subtrees.unit import BRANCHED, CLOSED, OPEN, RESISTING, Outcome, Sparse, Subproblem, Unit
 from bestk.supports.margins import margins
 
@@ -16,7 +16,6 @@ _CUTS = (1.0, 0.998, 0.99, 0.9)
 # A share of the smallest charge for features that are IN is only safe where that is well above
 # what whoever checks the proof may have to take off for rounding.
 _SAFE = 1e-7
-_NOBODY = np.zeros(0, dtype=np.intp)
 
 
 def explore(subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON) -> Outcome | None:
@@ -24,31 +23,49 @@ def explore(subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON) -> Out
 
     The outcome depends on nothing but the arguments: it may be computed anywhere, and again.
     """
-    s, state = subproblem, unit.state
-    inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
-    # Within a box features that are IN cannot be eliminated: relaxations need all of them.
-    gone = _NOBODY if s.is_boxed else inside
-    here = np.sort(np.concatenate([inside, free])) if s.is_boxed else np.append(inside, free)
-    part = np.ix_(here, here)
-    A, c = np.ascontiguousarray(s.A[part]), s.c[here]
-    H, d, base, lift, lifted = _eliminated(A, c, len(gone))
-    t, own, preparing = unit.t[here], None, 0.0
-    if unit.own and not s.is_boxed and len(free):
-        own = _own_split(s, A, H, d, base, unit, t, len(inside))
-        preparing = own_charges_multiplies(len(free))
-        t = t if own is None else own
-    is_single = bool(t.mean() >= s.single_from and t.min() >= 0.1 * s.single_from)
+    s = subproblem
+    if s.clusters is None:
+        here, local, own, preparing, is_single = _on_diagonal(s, unit)
+    else:
+        here, local, own, preparing, is_single = _on_clusters(s, unit)
     shift, slack = margins(s.eps, s.k)
     terms = Terms(
         s.k, unit.cutoff, unit.value, s.eps, shift, slack, s.is_boxed, is_single, s.fixing,
         unit.close_below, unit.budget.nodes, unit.budget.multiplies,
     )  # fmt: skip
-    local = Local(A, c, t, s.lo[here], s.hi[here], len(gone), H, d, base, lift, lifted)
-    start = state[here], unit.dual[here], unit.level, unit.bound, own is not None
+    start = unit.state[here], unit.dual[here], unit.level, unit.bound, own is not None
     found = run(local, terms, s.effort, s.prices, *start, stop)
     if stop[0]:
         return None
     return _outcome(s, unit, here, own, preparing, *found)
+
+
+def _on_diagonal(s: Subproblem, unit: Unit):
+    """(features, the part of the form, charges of its own, what they cost, single precision?)"""
+    state = unit.state
+    inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+    # Within a box features that are IN cannot be eliminated: relaxations need all of them.
+    gone = 0 if s.is_boxed else len(inside)
+    here = np.sort(np.append(inside, free)) if s.is_boxed else np.append(inside, free)
+    A, c, t = np.ascontiguousarray(s.A[np.ix_(here, here)]), s.c[here], unit.t[here]
+    H, d, base, lift, lifted = _eliminated(A, c, gone)
+    own, preparing = None, 0.0
+    if unit.own and not s.is_boxed and len(free):
+        own = _own_split(s, A, H, d, base, unit, t, len(inside))
+        preparing = own_charges_multiplies(len(free))
+        t = t if own is None else own
+    is_single = bool(t.mean() >= s.single_from and t.min() >= 0.1 * s.single_from)
+    local = Local(A, c, t, s.lo[here], s.hi[here], gone, H, d, base, lift, lifted)
+    return here, local, own, preparing, is_single
+
+
+def _on_clusters(s: Subproblem, unit: Unit):
+    """The same with clusters, which bound whole forms."""
+    assert s.clusters is not None
+    mu = s.climb.temperature * max(unit.value, 1e-9)
+    ends = s.climb.closeness, s.climb.steps, s.climb.memory
+    local = ClusterLocal(s.A, s.c, s.lo, s.hi, s.clusters, mu, *ends)
+    return np.arange(s.p), local, None, 0.0, True
 
 
 def _eliminated(A: np.ndarray, c: np.ndarray, gone: int):

@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 import numpy as np
+from numba.extending import overload
 
-from bestk.base.compiling import kernel, step
+from bestk.base.compiling import OPTIONS, kernel, step
 from bestk.base.constants import FREE, IN, OUT
-from bestk.bounds.kernels.active_set import room_for, settle
+from bestk.bounds.kernels.active_set import Room, room_for, settle
+from bestk.bounds.kernels.cluster_ascent import Clusters, climb, memory_for, point_at, prove
 from bestk.bounds.kernels.conclude import Charges, Known, conclude
 from bestk.bounds.kernels.relaxation import Relaxed, descend
 from bestk.form.dense import residual, slope_errors
@@ -40,6 +42,20 @@ class Local(NamedTuple):
     base: float
     lift: np.ndarray
     lifted: np.ndarray
+
+
+class ClusterLocal(NamedTuple):
+    """A whole form, bounded by clusters of its features at temperature mu."""
+
+    A: np.ndarray
+    c: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    clusters: Clusters
+    mu: float
+    closeness: float
+    steps: int
+    memory: int
 
 
 class Terms(NamedTuple):
@@ -76,38 +92,30 @@ class Nodes(NamedTuple):
 def run(local, terms, effort, prices, state, dual, level, bound, proves_root, stop):
     """Explore the subtree below a node, depth first, features IN before OUT.
 
-    With `proves_root` the node is proven anew by its dual vector, which becomes node 0. Returns
-    (nodes, how many, numbers left open, hits, how many, best rounded support, its value, dropped,
-    multiplies, seconds of scans).
+    With `proves_root` the node itself is bounded first, as node 0. How nodes are bounded depends on
+    the type of `local`. Returns (nodes, how many, numbers left open, hits, how many, best rounded
+    support, its value, dropped, multiplies, seconds of scans).
     """
-    _, c, t, lo, hi, gone, H, d, base, _, _ = local
-    q, m = c.shape[0], d.shape[0]
+    c, q = local.c, local.c.shape[0]
     nodes = _room(terms.nodes + 3, q)
-    relaxed = Relaxed(H, d, t[gone:], lo[gone:], hi[gone:])
-    root, room = np.sqrt(np.maximum(t[gone:], 0.0)), room_for(m)
-    work = _Work(
-        Known(np.empty((1, q)), np.empty(1), np.empty(1), np.empty(1)),
-        Charges(t, lo, hi), np.empty(q), np.empty(q), np.empty((1, terms.k), np.int64),
-        np.empty((1, terms.k)), np.empty(1),
-    )  # fmt: skip
+    work = _work(local, terms)
+    rounding = _Rounding(np.empty(q), np.empty((1, terms.k), np.int64), np.empty((1, terms.k)),
+                         np.empty(1))  # fmt: skip
     hits, n_hits = np.empty((MOST_HITS, terms.k), np.int64), 0
     best_support, best_value = np.empty(terms.k, np.int64), terms.value
     stack, top, count = np.empty(terms.nodes + 4, np.int64), 0, 0
     dropped, multiplies, scanning = np.inf, 0.0, 0.0
-
     if proves_root:
         _begin(nodes, 0, -1, state, dual, level, bound)
         nodes.feature[0] = -1
         count = 1
     else:
         stack[0], top = -1, 1
+    done = 0
     while True:
-        for i in range(0 if proves_root and count == 1 else max(count - 2, 0), count):
-            own = nodes.states[i]
-            before = own.copy()
-            multiplies += _relax(relaxed, root, terms, base, gone, effort, nodes, i, room)
-            _lift(local, terms, nodes.duals[i])
-            _prove(local, terms, nodes, i, work)
+        for i in range(done, count):
+            before = nodes.states[i].copy()
+            multiplies += _bound(local, terms, effort, nodes, i, work)
             fate, dropped, n_hits, scanning = _judge(
                 local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
             )
@@ -115,10 +123,11 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
             if fate == OPEN:
                 stack[top] = i
                 top += 1
-                value = _rounded_value(local, terms, nodes, i, work)
+                value = _rounded_value(local, terms, nodes, i, rounding)
                 if value < best_value:
                     best_value = value
-                    best_support[:] = work.support[0]
+                    best_support[:] = rounding.support[0]
+        done = count
         spent = count + 2 > terms.nodes or multiplies >= terms.multiplies or stop[0] != 0
         if top == 0 or spent:
             break
@@ -143,11 +152,78 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
     )  # fmt: skip
 
 
+class _Rounding(NamedTuple):
+    """Room for the support that a relaxation suggests."""
+
+    left: np.ndarray
+    support: np.ndarray
+    coef: np.ndarray
+    fitted: np.ndarray
+
+
+def _work(local, terms):
+    """Room for bounding nodes; compiled for each type of `local`."""
+    raise NotImplementedError
+
+
+def _bound(local, terms, effort, nodes, i, work):
+    """Find a dual vector for node i, raise its bound to what that proves, fix what it fixes.
+
+    Returns the multiplications that took. Compiled for each type of `local`.
+    """
+    raise NotImplementedError
+
+
+@overload(_work, jit_options=OPTIONS)
+def _(local, terms):
+    return _work_on_diagonal if local.instance_class is Local else _work_on_clusters
+
+
+@overload(_bound, jit_options=OPTIONS)
+def _(local, terms, effort, nodes, i, work):
+    return _bound_by_diagonal if local.instance_class is Local else _bound_by_clusters
+
+
+# A diagonal split ---------------------------------------------------------------------------
+
+
+class _Work(NamedTuple):
+    relaxed: Relaxed
+    root: np.ndarray
+    room: Room
+    known: Known
+    charges: Charges
+    gains: np.ndarray
+    free_gains: np.ndarray
+
+
+def _work_on_diagonal(local, terms):
+    _, c, t, lo, hi, gone, H, d, _, _, _ = local
+    q = c.shape[0]
+    return _Work(
+        Relaxed(H, d, t[gone:], lo[gone:], hi[gone:]),
+        np.sqrt(np.maximum(t[gone:], 0.0)),
+        room_for(d.shape[0]),
+        Known(np.empty((1, q)), np.empty(1), np.empty(1), np.empty(1)),
+        Charges(t, lo, hi),
+        np.empty(q),
+        np.empty(q),
+    )
+
+
+def _bound_by_diagonal(local, terms, effort, nodes, i, work):
+    done = _relax(local, terms, effort, nodes, i, work)
+    _lift(local, terms, nodes.duals[i])
+    _prove(local, terms, nodes, i, work)
+    return done
+
+
 @step
-def _relax(relaxed, root, terms, base, gone, effort, nodes, i, room):
+def _relax(local, terms, effort, nodes, i, work):
     """Look for a good dual vector of node i; the multiplications that took."""
+    relaxed, root, room, gone = work.relaxed, work.root, work.room, local.gone
     state, b = nodes.states[i][gone:], nodes.duals[i][gone:]
-    r, goal = terms.k - _count(nodes.states[i], IN), terms.cutoff - base + 1.0
+    r, goal = terms.k - _count(nodes.states[i], IN), terms.cutoff - local.base + 1.0
     done, is_settled = 0.0, False
     if not terms.is_boxed:
         nodes.levels[i], done, is_settled = settle(
@@ -157,16 +233,6 @@ def _relax(relaxed, root, terms, base, gone, effort, nodes, i, room):
         nodes.levels[i], more = descend(relaxed, state, r, b, nodes.levels[i], goal, effort)
         done += more
     return done + 2.0 * nodes.states.shape[1]
-
-
-class _Work(NamedTuple):
-    known: Known
-    charges: Charges
-    gains: np.ndarray
-    free_gains: np.ndarray
-    support: np.ndarray
-    coef: np.ndarray
-    fitted: np.ndarray
 
 
 @step
@@ -321,15 +387,15 @@ def _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits):
 
 
 @step
-def _rounded_value(local, terms, nodes, i, work):
+def _rounded_value(local, terms, nodes, i, rounding):
     """The value of IN completed by the largest relaxed coefficients; inf if there are too few."""
-    state, dual, support = nodes.states[i], nodes.duals[i], work.support[0]
+    state, dual, support = nodes.states[i], nodes.duals[i], rounding.support[0]
     size = 0
     for j in range(state.shape[0]):
         if state[j] == IN:
             support[size] = j
             size += 1
-    left = work.gains
+    left = rounding.left
     for j in range(state.shape[0]):
         left[j] = abs(dual[j]) if state[j] == FREE else 0.0
     while size < terms.k:
@@ -339,5 +405,32 @@ def _rounded_value(local, terms, nodes, i, work):
         left[j] = 0.0
         support[size] = j
         size += 1
-    fit_rows(local.A, local.c, local.lo, local.hi, work.support, work.coef, work.fitted)
-    return work.fitted[0]
+    fit_rows(local.A, local.c, local.lo, local.hi, rounding.support, rounding.coef, rounding.fitted)
+    return rounding.fitted[0]
+
+
+# Clusters -----------------------------------------------------------------------------------
+
+
+def _work_on_clusters(local, terms):
+    return np.empty(local.c.shape[0])
+
+
+def _bound_by_clusters(local, terms, effort, nodes, i, work):
+    clusters, g, state = local.clusters, nodes.duals[i], nodes.states[i]
+    p = g.shape[0]
+    point = point_at(clusters, g, state, terms.k, local.mu)
+    memory = memory_for(p, local.memory)
+    climb(
+        clusters, point, memory, state, terms.k, local.mu, terms.cutoff, local.closeness,
+        local.steps,
+    )  # fmt: skip
+    for j in range(p):
+        g[j] = np.float64(np.float32(g[j]))
+    bound = prove(clusters, g, state, terms.k, work)
+    if bound < terms.cutoff:
+        for j in range(p):
+            if state[j] == FREE and work[j] >= terms.cutoff:
+                state[j] = OUT
+    nodes.bounds[i] = max(bound, nodes.bounds[i])
+    return 3.0 * (memory.filled[0] + 2) * p * p

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.bounds.kernels.cluster_ascent import Clusters
 from bestk.bounds.kernels.relaxation import Effort
 from bestk.supports.prices import Prices
 
@@ -13,12 +14,25 @@ from bestk.supports.prices import Prices
 PRUNED, BRANCHED, OPEN, CLOSED, RESISTING, EMPTY = range(6)
 
 
+class Climb(NamedTuple):
+    """How to look for dual vectors with clusters: temperature over the best value, and when to end.
+
+    See :class:`bestk.base.tuning.Tuning`.
+    """
+
+    temperature: float
+    closeness: float
+    steps: int
+    memory: int
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Subproblem:
     """What all units of a search share: the standard form as arrays, and how to explore it.
 
     ``least`` is a charge that every feature can bear at once: proven like any split. Features that
     are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own.
+    With ``clusters`` these bound all nodes instead of charges.
     """
 
     A: np.ndarray = field(repr=False)
@@ -31,6 +45,8 @@ class Subproblem:
     effort: Effort
     prices: Prices
     fixing: bool
+    clusters: Clusters | None
+    climb: Climb
     single_from: float
     inside_share: float
 

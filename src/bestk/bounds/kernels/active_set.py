@@ -19,6 +19,10 @@ from bestk.form.dense import residual
 
 # Pieces of the penalty that a feature is on; those between zero and one have the sign of b.
 _ZERO, _WHOLE, _FORCED = 0, 2, 3
+# Multiplications that the start and the end of a loop over a row are worth.
+_ROW = 28.0
+# Features of a working set, at most: factors of larger ones take longer than sweeps.
+MOST = 160
 # Rounds in all, and rounds without a better bound, after which this is a circle.
 _ROUNDS, _PATIENCE = 20, 4
 
@@ -41,7 +45,7 @@ class Room(NamedTuple):
 def room_for(p):
     return Room(
         np.empty(p, np.int8), np.empty(p, np.int64), np.empty(p), np.empty(p), np.empty(p),
-        np.empty(p), np.empty(p), np.empty(p), np.empty((p, p)),
+        np.empty(p), np.empty(p), np.empty(p), np.empty((min(p, MOST), min(p, MOST))),
     )  # fmt: skip
 
 
@@ -61,7 +65,7 @@ def settle(relaxed, root, state, r, b, level, cutoff, room):
     multiplies, idle = 0.0, 0
     for _ in range(_ROUNDS):
         size, whole, partial = _list_working(piece, working)
-        if not _solve(A, c, t, root, piece, working, size, partial, U, x, y):
+        if size > MOST or not _solve(A, c, t, root, piece, working, size, partial, U, x, y):
             break
         if partial > 0:
             level = _level_of(root, piece, working, size, r - whole, x, y)
@@ -72,7 +76,7 @@ def settle(relaxed, root, state, r, b, level, cutoff, room):
         for i in range(size):
             b[working[i]] = x[i] - level * y[i]
         residual(A, c, t, b, u)
-        multiplies += size * (size * size / 6.0 + 3.0 * size + p)
+        multiplies += size * (size * (size / 6.0 + _ROW) + p)
         bound = _bound(c, t, state, r, b, u, gains, ranked)
         idle += 1
         if bound > best:

@@ -12,6 +12,9 @@ import numpy as np
 from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN, OUT
 
+# Weights below exp of this, over the largest, are left out of sums: these stay at least as large as
+# their largest term, which is all that a proof needs.
+_NEGLIGIBLE = -37.0
 # What an item may give, and its columns in `_Weighed.weight`.
 _NOTHING, _ONE, _PAIR, _ALL = 0, 1, 2, 3
 
@@ -89,15 +92,15 @@ def choose(options, u, state, k, mu, b, with_feature):
 
 @kernel
 def _exp(x):
-    """math.exp(x), at once where that is zero: at low temperatures nearly everywhere."""
-    return math.exp(x) if x > -746.0 else 0.0
+    """math.exp(x), zero where that is nothing beside one: at low temperatures nearly everywhere."""
+    return math.exp(x) if x > _NEGLIGIBLE else 0.0
 
 
 @kernel
 def _log_add(a, b):
     if a < b:
         a, b = b, a
-    return a if b - a <= -746.0 or b == -np.inf else a + math.log1p(math.exp(b - a))
+    return a if b - a <= _NEGLIGIBLE or b == -np.inf else a + math.log1p(math.exp(b - a))
 
 
 @step
@@ -238,6 +241,8 @@ def _share_pairs(options, weighed, i, others, u, b):
     for q in range(options.first_pair[i], options.first_pair[i + 1]):
         x, y = members[pairs[0, q]], members[pairs[1, q]]
         share = _exp(others + gains[q])
+        if share == 0.0:
+            continue
         b[x] += share * (inverse[0, q] * u[x] + inverse[1, q] * u[y])
         b[y] += share * (inverse[1, q] * u[x] + inverse[2, q] * u[y])
 
