@@ -174,9 +174,7 @@ class Contest(Study):
         return reviewed(rows)
 
     def versions(self, rows: list[Any]) -> Iterable[str]:
-        """Programs and their packages, as each environment reported them."""
-        told = {self.contenders[row.contender].solver: row.versions for row in rows if row.versions}
-        return [f"{solver}: {versions}" for solver, versions in sorted(told.items())]
+        return versions(rows, self.contenders)
 
     def tables(self, rows: list[Any]) -> Iterable[str]:
         for name, part in self.parts.items():
@@ -210,6 +208,12 @@ def reviewed(rows: Iterable[R]) -> list[R]:
         return replace(row, complaint=f"bound {row.lower_bound:.9g} is above another's model")
 
     return [review(row) for row in latest.values()]
+
+
+def versions(rows: Iterable[Any], contenders: dict[str, Contender]) -> list[str]:
+    """Programs and their packages, as each environment reported them."""
+    told = {contenders[row.contender].solver: row.versions for row in rows if row.versions}
+    return [f"{solver}: {versions}" for solver, versions in sorted(told.items())]
 
 
 def refuted(rows: Iterable[Row], label: Callable[[Instance], str]) -> str:

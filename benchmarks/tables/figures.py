@@ -10,7 +10,8 @@ import numpy as np
 
 from ..harness.figures import save
 from ..synthetic.figures import STYLES
-from .report import Standing, standings
+from ..synthetic.standings import best_known
+from .report import Standing, hits, standings
 from .rows import Row
 
 FIRST = 1e-3
@@ -19,12 +20,19 @@ FIRST = 1e-3
 
 def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
     """Written to ``folder``, if there is anything to draw."""
-    certified = [standing for standing in standings(rows) if not standing.is_heuristic]
-    return save({"tables": partial(proven, certified)}, folder) if certified else []
+    everyone, best = standings(rows), best_known(rows)
+    certified = [one for one in everyone if not one.is_heuristic]
+    found = [
+        f"{one.program} finds the best known model of {hits(one, best)} of {one.asked}"
+        for one in everyone
+        if one.is_heuristic
+    ]
+    note = f"no proofs: {', '.join(found)}" if found else ""
+    return save({"tables": partial(proven, certified, note)}, folder) if certified else []
 
 
-def proven(certified: Sequence[Standing]):
-    """One rising line per program; dashed where the proof holds in a box."""
+def proven(certified: Sequence[Standing], note: str):
+    """One rising line per program, dashed where the proof holds in a box, and a note below."""
     from matplotlib import pyplot as plt
 
     end = max(row.limit for standing in certified for row in standing.rows)
@@ -42,8 +50,8 @@ def proven(certified: Sequence[Standing]):
         )  # fmt: skip
     ax.set_xscale("log")
     ax.set_xlim(FIRST, end)
-    ax.set_ylim(0.0, 100.0)
-    ax.set_xlabel("seconds")
+    ax.set_ylim(0.0, 101.0)
+    ax.set_xlabel(f"seconds\n{note}" if note else "seconds")
     ax.set_ylabel("problems proven, %")
     ax.grid(alpha=0.25)
     figure.legend(loc="outside right upper", title="proven in the end")

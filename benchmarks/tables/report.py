@@ -19,7 +19,7 @@ from .sources import TABLES
 
 BEST = 1e-9
 """A model is the best known one if its objective is above it by less than this share."""
-RIVAL = {True: "bestk in a box", False: "bestk"}
+RIVAL = {False: "bestk", True: "bestk in a box"}
 """Who a peer is compared with, by whether it is told a box."""
 PICTURE = (
     "![Share of problems proven against time, one line per program](../../docs/_static/tables.svg)"
@@ -137,13 +137,19 @@ def _against(peer: Standing, found: dict[str, Standing]) -> list[str]:
 
 
 def _found(heuristic: Standing, best: dict[Problem, float]) -> str:
+    text = (
+        f"{heuristic.program}, which proves nothing, finds the best known model of "
+        f"{hits(heuristic, best)} of {heuristic.asked} problems"
+    )
     above = [excess(row, best) for row in heuristic.rows if not row.complaint]
-    hits = sum(value < BEST for value in above)
-    text = f"{heuristic.program}, which proves nothing, finds the best known model of {hits} of "
-    text += f"{heuristic.asked} problems"
     if above:
-        text += f"; at worst it is {percent(max(above))} above"
+        text += f"; at worst its model is {percent(max(above))} above"
     return text + "."
+
+
+def hits(one: Standing, best: dict[Problem, float]) -> int:
+    """How often a program finds the best known model, proven or not."""
+    return sum(excess(row, best) < BEST for row in one.rows if not row.complaint)
 
 
 def excess(row: Row, best: dict[Problem, float]) -> float:
@@ -198,7 +204,6 @@ def summary(rows: Sequence[Row]) -> Table:
         sound = [row for row in one.rows if not row.complaint]
         left = [row.gap for row in sound if not row.is_closed and not np.isnan(row.gap)]
         words = [row.failure for row in one.rows]
-        hits = sum(excess(row, best) < BEST for row in sound)
         table.rows.append(
             [
                 one.program,
@@ -207,7 +212,7 @@ def summary(rows: Sequence[Row]) -> Table:
                 "-" if one.is_heuristic else str(len(sound) - len(one.proven)),
                 percent(median(left)) if left else "-",
                 *map(str, (len(one.too_large), words.count("failed"), words.count("refuted"))),
-                str(hits),
+                str(hits(one, best)),
             ]
         )
     return table
