@@ -23,11 +23,9 @@ def draw(rows: Sequence[Row], folder: Path) -> list[Path]:
     everyone, best = standings(rows), best_known(rows)
     certified = [one for one in everyone if not one.is_heuristic]
     found = [
-        f"{one.program} finds the best known model of {hits(one, best)} of {one.asked}"
-        for one in everyone
-        if one.is_heuristic
+        f"{one.program} in {hits(one, best)} of {one.asked}" for one in everyone if one.is_heuristic
     ]
-    note = f"no proofs: {', '.join(found)}" if found else ""
+    note = f"The best known model, without a proof: {', '.join(found)} problems" if found else ""
     return save({"tables": partial(proven, certified, note)}, folder) if certified else []
 
 
@@ -51,8 +49,9 @@ def proven(certified: Sequence[Standing], note: str):
     ax.set_xscale("log")
     ax.set_xlim(FIRST, end)
     ax.set_ylim(0.0, 101.0)
-    ax.set_xlabel(f"seconds\n{note}" if note else "seconds")
+    ax.set_xlabel("seconds")
     ax.set_ylabel("problems proven, %")
     ax.grid(alpha=0.25)
     figure.legend(loc="outside right upper", title="proven in the end")
+    figure.supxlabel(note, fontsize=8)
     return figure
