@@ -31,7 +31,7 @@ CONTENDERS: dict[str, Contender] = {
     "bestk in a box": _boxed("bestk", options={"honest": True}),
     "l0bnb in a box": _boxed("l0bnb", is_penalised=True),
     "el0ps in a box": _boxed("el0ps", is_penalised=True),
-    "abess": Contender(solver="abess", kind="heuristic", options={"refit": True}),
+    "abess": Contender(solver="abess", kind="heuristic", options={"twice": True}),
     "lasso": Contender(solver="lasso", kind="heuristic"),
 }
 SOLVERS = tuple(dict.fromkeys(contender.solver for contender in CONTENDERS.values()))
