@@ -47,6 +47,7 @@ sphinx_gallery_conf = {
             "cross_validation.py",
             "digits.py",
             "time_limit.py",
+            "open_gap.py",
             "governing_equations.py",
             "pde.py",
         ]

@@ -44,6 +44,10 @@ class Instance(NamedTuple):
         """As the command line has it: n-p-rho-alpha."""
         return f"{self.n}-{self.p}-{self.rho:g}-{self.alpha:g}"
 
+    def data(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """X, y and the coefficients that made them."""
+        return make_synthetic(self.n, self.p, self.k, rho=self.rho)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
@@ -67,24 +71,26 @@ class Contender:
 
 
 class Task(NamedTuple):
-    """One contender on one instance."""
+    """One contender on one instance: synthetic, or any that has data, k, alpha and M."""
 
-    instance: Instance
+    instance: Any
     contender: str
     limit: float
 
 
 def measured(
     tasks: Iterable[Task],
-    known: dict[tuple[Instance, str], Any],
+    known: dict[tuple[Any, str], Any],
     contenders: dict[str, Contender],
     *,
     kind: type,
     threads: int,
+    place: type[Arena] | None = None,
 ) -> Iterator[Any]:
     """Rows of the tasks that are not answered yet; one instance is made once.
 
     Answered are tasks whose last row is closed, or had as much time. New rows become known.
+    ``place`` is where they meet, if not in an ordinary arena.
     """
 
     def is_missing(task: Task) -> bool:
@@ -94,7 +100,7 @@ def measured(
     for instance, group in groupby(filter(is_missing, tasks), key=lambda task: task.instance):
         print(f"  {instance}", file=sys.stderr, flush=True)
         with tempfile.TemporaryDirectory(prefix="bestk-bench-") as folder:
-            arena = Arena.of(instance, Path(folder), threads)
+            arena = (place or Arena).of(instance, Path(folder), threads)
             for task in group:
                 row = arena.run(task, contenders[task.contender], kind)
                 print(f"    {row}", file=sys.stderr, flush=True)
@@ -106,7 +112,7 @@ def measured(
 class Arena:
     """One instance on disk, and what contenders may be told about it."""
 
-    instance: Instance
+    instance: Any
     data: environments.DataFiles
     true_support: np.ndarray
     threads: int
@@ -114,8 +120,8 @@ class Arena:
     l0: float | None = None
 
     @classmethod
-    def of(cls, instance: Instance, folder: Path, threads: int) -> Arena:
-        X, y, coef = make_synthetic(instance.n, instance.p, instance.k, rho=instance.rho)
+    def of(cls, instance: Any, folder: Path, threads: int) -> Arena:
+        X, y, coef = instance.data()
         return cls(
             instance=instance,
             data=environments.DataFiles.write(folder, X, y),
@@ -134,12 +140,14 @@ class Arena:
             options=dict(contender.options),
         )
         X, y = self.data.arrays()
+        question = replace(question, gap=self.goal(contender, question, float(y @ y)))
         head_start = self._tell(contender, question, X, y)
         claim = environments.run_on(self.data, contender.solver, question)
         best = self._true_model(X, y, question.options.get("M", np.inf))
         verdict = judge(X, y, k=question.k, alpha=question.alpha, claim=claim, best_known=best)
         versions = claim.get("versions", {})
         columns = {
+            **dict(zip(("n", "p"), X.shape, strict=True)),
             **self.instance._asdict(),
             **asdict(verdict),
             "contender": task.contender,
@@ -152,8 +160,13 @@ class Arena:
             "commit": machine.commit(),
             "memory": claim.get("memory", np.nan),
             "largest": float(np.abs(claim.get("coef") or [0.0]).max()),
+            "box": question.options.get("M", np.nan),
         }
         return kind(**{column.name: columns[column.name] for column in fields(kind)})
+
+    def goal(self, contender: Contender, question: Question, yy: float) -> float:
+        """The paper's gap at which the contender may stop."""
+        return question.gap
 
     def _true_model(self, X: np.ndarray, y: np.ndarray, M: float) -> float:
         """f of the true features, refitted; no model of the problem if it leaves the box."""
@@ -174,7 +187,7 @@ class Arena:
         if not contender.is_warm:
             return 0.0
         beam = self._beam(question)
-        start = np.zeros(self.instance.p)
+        start = np.zeros(X.shape[1])
         start[beam["support"]] = beam["coef"]
         question.options["start"] = start.tolist()
         return float(beam["seconds"])

@@ -19,8 +19,36 @@ Meeting = tuple[Iterable[Instance], Iterable[str]]
 """Instances, and the names of contenders that meet on each of them."""
 
 
+class Judged(files.Row):
+    """What follows from the columns that the referee fills; the columns are up to each study."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(**{name: getattr(self, name) for name in Verdict.__dataclass_fields__})
+
+    @property
+    def is_closed(self) -> bool:
+        return self.verdict.closed(GAP)
+
+    @property
+    def gap(self) -> float:
+        """The paper's, relative to y'y - objective."""
+        return self.verdict.explained_gap
+
+    @property
+    def failure(self) -> str:
+        """In a word; empty if there is nothing to complain about."""
+        if not self.complaint:
+            return ""
+        return "refuted" if "above" in self.complaint else "failed"
+
+    def refutes(self, other: Any) -> bool:
+        """Whether the other's bound says that there is no such model as this one."""
+        return self.size <= self.k and other.lower_bound > self.objective + ROUNDING * other.yy
+
+
 @dataclass(frozen=True, kw_only=True)
-class Row(files.Row):
+class Row(Judged):
     """One contender on one instance; objective, size and what follows from them are recomputed."""
 
     n: int
@@ -51,30 +79,6 @@ class Row(files.Row):
     def instance(self) -> Instance:
         return Instance(**{name: getattr(self, name, None) for name in Instance._fields})
 
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict(**{name: getattr(self, name) for name in Verdict.__dataclass_fields__})
-
-    @property
-    def is_closed(self) -> bool:
-        return self.verdict.closed(GAP)
-
-    @property
-    def gap(self) -> float:
-        """The paper's, relative to y'y - objective."""
-        return self.verdict.explained_gap
-
-    @property
-    def failure(self) -> str:
-        """In a word; empty if there is nothing to complain about."""
-        if not self.complaint:
-            return ""
-        return "refuted" if "above" in self.complaint else "failed"
-
-    def refutes(self, other: Any) -> bool:
-        """Whether the other's bound says that there is no such model as this one."""
-        return self.size <= self.k and other.lower_bound > self.objective + ROUNDING * other.yy
-
     def __str__(self) -> str:
         return (
             f"{self.contender:<32} {self.seconds:9.3f} s  gap {percent(self.gap):>9}  "
@@ -82,7 +86,7 @@ class Row(files.Row):
         )
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=Judged)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,9 +174,7 @@ class Contest(Study):
         return reviewed(rows)
 
     def versions(self, rows: list[Any]) -> Iterable[str]:
-        """Programs and their packages, as each environment reported them."""
-        told = {self.contenders[row.contender].solver: row.versions for row in rows if row.versions}
-        return [f"{solver}: {versions}" for solver, versions in sorted(told.items())]
+        return versions(rows, self.contenders)
 
     def tables(self, rows: list[Any]) -> Iterable[str]:
         for name, part in self.parts.items():
@@ -206,6 +208,12 @@ def reviewed(rows: Iterable[R]) -> list[R]:
         return replace(row, complaint=f"bound {row.lower_bound:.9g} is above another's model")
 
     return [review(row) for row in latest.values()]
+
+
+def versions(rows: Iterable[Any], contenders: dict[str, Contender]) -> list[str]:
+    """Programs and their packages, as each environment reported them."""
+    told = {contenders[row.contender].solver: row.versions for row in rows if row.versions}
+    return [f"{solver}: {versions}" for solver, versions in sorted(told.items())]
 
 
 def refuted(rows: Iterable[Row], label: Callable[[Instance], str]) -> str:

@@ -67,7 +67,8 @@ def forward_selection(
 def triangle(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """p + 1 rows in place of n > p + 1, with the same ||y - X b|| for all b.
 
-    Cholesky's R of [X y]'[X y] = R'R serves, as ||y - X b||^2 = ||R (-b, 1)||^2.
+    Cholesky's R of [X y]'[X y] = R'R serves, as ||y - X b||^2 = ||R (-b, 1)||^2; where columns
+    depend on each other so does that of QR, which takes longer.
     """
     n, p = X.shape
     if n <= p + 1:
@@ -76,5 +77,8 @@ def triangle(X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     gram[:p, :p] = X.T @ X
     gram[p, :p] = gram[:p, p] = X.T @ y
     gram[p, p] = y @ y
-    R = np.linalg.cholesky(gram).T
+    try:
+        R = np.linalg.cholesky(gram).T
+    except np.linalg.LinAlgError:
+        R = np.linalg.qr(np.column_stack([X, y]), mode="r")
     return R[:, :p], R[:, p]

@@ -5,7 +5,8 @@ of the question. A lower bound L of the half bounds our problem, too: if b has a
 f(b) >= f(b) + l0 ||b||_0 - l0 k >= 2 L - l0 k.
 
 - The pair is Leastsquares with L2norm. With the option ``M`` it is BigmL2norm, far faster where
-  alpha is small, and the claim is conditional on |b| <= M; ``notes`` tell the M (null: none).
+  alpha is small, or Bigm where it is zero, and the claim is conditional on |b| <= M; ``notes`` tell
+  the M (null: none).
 - ``l0`` is the price of a feature in units of f, see benchmarks.harness.prices. ``start`` is the
   first incumbent as well as the point from which the root is solved, so it prunes at once.
 - The tolerance is exact: el0ps hands its search to pybnb, which is called here as el0ps calls it,
@@ -26,7 +27,7 @@ from types import SimpleNamespace
 import numpy as np
 import pybnb
 from el0ps.datafit import Leastsquares
-from el0ps.penalty import BigmL2norm, L2norm
+from el0ps.penalty import Bigm, BigmL2norm, L2norm
 from el0ps.solver.bnb import BoundSolver, ProblemWrapper
 
 from benchmarks.harness.answering import Answer, run
@@ -45,7 +46,10 @@ def solve(X, y, question):
     # Looked at before anything is compiled, or the tiny problem would leave its search uncompiled.
     time_left = max(question.time_limit - (time.perf_counter() - begin), 0.0)
 
-    penalty = L2norm(alpha / 2.0) if M is None else BigmL2norm(float(M), alpha / 2.0)
+    if M is None:
+        penalty = L2norm(alpha / 2.0)
+    else:
+        penalty = BigmL2norm(float(M), alpha / 2.0) if alpha > 0.0 else Bigm(float(M))
     start, incumbent = None, None
     if "start" in options:
         start, f = refit(X, y, np.flatnonzero(options["start"]), alpha)

@@ -37,8 +37,11 @@ def test_forward_selection_takes_what_lowers_the_objective_most(data):
         value = min(now.values())
 
 
-def test_triangle_keeps_every_objective(data):
+@pytest.mark.parametrize("is_dependent", [False, True])
+def test_triangle_keeps_every_objective(data, is_dependent):
     X, y = data
+    if is_dependent:
+        X = np.column_stack([X[:, :5], np.zeros(len(X))])
     R, z = triangle(X, y)
     assert len(R) == 7
     for b in np.random.default_rng(1).standard_normal((5, 6)):

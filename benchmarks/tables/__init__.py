@@ -1,0 +1,1 @@
+"""Real tables, plain and with interactions: who proves the best model, and how fast."""
