@@ -26,7 +26,7 @@ def test_choices_may_be_too_many_to_count():
 
 
 def price(**parts):
-    return Prices(**{name: 0.0 for name in Prices._fields} | parts)
+    return Prices(**dict.fromkeys(Prices._fields, 0.0) | parts)
 
 
 @pytest.mark.parametrize(("m", "r"), [(m, r) for m in (3, 6, 9) for r in range(1, m)])
