@@ -79,7 +79,7 @@ def test_nothing_is_lost_and_no_bound_is_too_high(seed):
         is_left = any(is_in(S, state, k) for state in outcome.states)
         if is_left or any(set(S) <= hit for hit in listed):
             continue
-        # What is neither left nor listed is no better than the best one, or given up for what it is.
+        # What is neither left nor listed is no better than the best one, or was given up.
         assert value >= min(outcome.dropped, unit.value) - slack
         assert value >= unit.cutoff - slack
 
@@ -130,7 +130,7 @@ def test_recorded_dual_vectors_prove_their_bounds(seed):
     found = explored(seed)
     if found is None:
         return
-    case, subproblem, unit, outcome = found
+    case, _, unit, outcome = found
     t, here = charges(unit, outcome), outcome.split_features
     part = np.ix_(here, here)
     assert is_positive_semidefinite(np.ascontiguousarray(case.form.A[part]), t[here])
