@@ -41,8 +41,9 @@ class _Block(NamedTuple):
 
     def first(self, count: int) -> "_Block":
         """Its first nodes alone."""
-        plain = (array[:count].copy() for array in self[:5])
-        return _Block(*plain, *(_first_rows(rows, count) for rows in self[5:]))
+        parent, feature, inside, split, enumerated = (array[:count].copy() for array in self[:5])
+        duals, fixed_in, fixed_out = (_first_rows(rows, count) for rows in self[5:])
+        return _Block(parent, feature, inside, split, enumerated, duals, fixed_in, fixed_out)
 
 
 class Recorder:
