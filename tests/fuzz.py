@@ -5,10 +5,12 @@
 
 Each seed decides a problem, its options, how it is given (rows, batches, Gram matrix), the switches
 of the search and its limits, and whether search or verifier work by rows, as they do on wide data,
-or boxes are narrowed at once, as they are in large trees. A finding is an exception, a bound above
-the true optimum, a model worse than claimed, a certificate that does not verify, or a false one
-that does. Where a Gram matrix is all that is known and features are nearly dependent, the result
-states an assumption; a verifier that does not follow is counted as a refusal.
+or boxes are narrowed at once, as they are in large trees. It decides how small units of work are,
+when these close nodes by enumeration and look for charges of their own, and on which engine they
+run: serial, threads, or one that does all that an engine may do. A finding is an exception, a bound
+above the true optimum, a model worse than claimed, a certificate that does not verify, or a false
+one that does. Where a Gram matrix is all that is known and features are nearly dependent, the
+result states an assumption; a verifier that does not follow is counted as a refusal.
 """
 
 import argparse
@@ -16,13 +18,14 @@ import sys
 import traceback
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
+from helpers.engines import Hostile, exploring_with
 from helpers.forcing import forced
-from helpers.instances import REGIMES, Instance, make, tolerance
+from helpers.instances import REGIMES, Instance, make, make_tree, tolerance
 
 from bestk import Advanced, Problem, Result, Status
 from bestk.verification.verify import verify_batches
@@ -37,8 +40,11 @@ class Finding:
     text: str
 
 
-def varied(seed: int) -> tuple[Instance, dict, str]:
-    """(instance, settings, source) of a seed: what `make` varies, and types, switches, limits."""
+def varied(seed: int, units: bool = True) -> tuple[Instance, dict, str]:
+    """(instance, settings, source) of a seed: what `make` varies, and types, switches, limits.
+
+    With `units` some of them are larger, and searched in the way that has units of work.
+    """
     rng = np.random.default_rng([seed, 77])
     instance = make(seed, REGIMES[rng.integers(len(REGIMES))])
     options = instance.options
@@ -66,20 +72,55 @@ def varied(seed: int) -> tuple[Instance, dict, str]:
             batch_size=[None, 1, 2][rng.integers(3)],
         ),
     }
+    if units and has_tree(seed):
+        kept = {name: options[name] for name in ("fit_intercept",) if name in options}
+        instance = make_tree(seed)
+        instance.options |= kept
+        advanced = replace(settings["advanced"], branching="relaxation")
+        settings |= {"bound": "descent", "advanced": advanced}
     return instance, settings, str(source)
 
 
+def has_tree(seed: int) -> bool:
+    return bool(np.random.default_rng([seed, 81]).random() < 0.2)
+
+
 @contextmanager
-def like_large_ones(seed: int, source: str):
+def like_large_ones(seed: int, may_be_wide: bool):
     """What large problems do, on small ones, for some seeds."""
     rng = np.random.default_rng([seed, 78])
     with forced() as force:
-        if rng.random() < 0.3 and source == "rows":
+        if rng.random() < 0.3 and may_be_wide:
             force.wide_search()
             force.wide_matrices_of_the_verifier()
         if rng.random() < 0.3:
             force.narrowed_at_once()
         yield
+
+
+ENGINES = ("serial", "serial", "threads", "hostile")
+
+
+def engine_of(seed: int) -> str:
+    return str(np.random.default_rng([seed, 80]).choice(ENGINES))
+
+
+@contextmanager
+def in_units(seed: int):
+    """Units of any size on any engine, for most seeds; yields settings that this takes."""
+    rng, engine = np.random.default_rng([seed, 79]), engine_of(seed)
+    with forced() as force:
+        if rng.random() < 0.7:
+            close = [None, 0.0, 1e-5][rng.integers(3)]
+            force.units(
+                nodes=int(rng.integers(1, 6)), in_round=int(rng.integers(1, 5)), close=close
+            )
+        if rng.random() < 0.7:
+            force.closed_in_units_only()
+        if rng.random() < 0.5:
+            force.own_charges()
+        with exploring_with(Hostile(seed)) if engine == "hostile" else nullcontext():
+            yield {"n_threads": 2} if engine == "threads" else {}
 
 
 def centred(instance: Instance) -> Instance:
@@ -135,11 +176,15 @@ def slack_of(instance: Instance, result: Result, optimum: float, source: str) ->
     return slack + 1e-9 * result.yy + 1e-13 * terms**2
 
 
-def check(seed: int) -> list[Finding]:
-    instance, settings, source = varied(seed)
+def check(seed: int, units: bool = True) -> list[Finding]:
+    """Findings of a seed; with `units` these are of any size and run on any engine."""
+    instance, settings, source = varied(seed, units)
     try:
         optimum = centred(instance).brute_force()
-        with like_large_ones(seed, source):
+        may_be_wide = source == "rows" and instance.regime != "tree"
+        sized = in_units(seed) if units else nullcontext({})
+        with like_large_ones(seed, may_be_wide), sized as more:
+            settings |= more
             found = _findings(
                 instance, settings, source, *solved(instance, settings, source), optimum
             )
@@ -183,6 +228,7 @@ def check_many(seeds: range) -> tuple[Counter, list[Finding]]:
         instance, _, source = varied(seed)
         tried[instance.regime] += 1
         tried[f"({source})"] += 1
+        tried[f"({engine_of(seed)})"] += 1
         findings += check(seed)
     return tried, findings
 
@@ -214,7 +260,7 @@ def main() -> int:
                 for finding in found:
                     print(f"seed {finding.seed}: {finding.kind}: {finding.text}", flush=True)
             first = pieces[-1].stop
-    n = sum(tried[regime] for regime in REGIMES)
+    n = sum(tried[regime] for regime in (*REGIMES, "tree"))
     kinds = Counter(finding.kind for finding in findings)
     crashes, refused = kinds.pop("crash", 0), kinds.pop("refused", 0)
     wrong = sum(kinds.values())

@@ -4,22 +4,14 @@ import numpy as np
 import pytest
 from helpers.forms import boxes, random_form, random_states, uniform_split
 from helpers.nodes import concluded
+from helpers.relaxations import bound_value, descended, relaxed_value
 
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.kernels.candidates import missing_rows
 from bestk.bounds.kernels.conclude import Charges, Known, conclude_rows, proven
 from bestk.bounds.kernels.gains import gain_of, largest_first, sum_largest
-from bestk.bounds.kernels.relaxation import Effort, Relaxed, descend, descend_rows
+from bestk.bounds.kernels.relaxation import Effort, Relaxed, descend_rows
 from bestk.form.dense import residual, slope_errors, slope_rows
-
-
-def bound_value(A, c, t, lo, hi, state, r, g):
-    """h(g) of theory: bound, for t > 0."""
-    u = c - A @ g + t * g
-    v = np.clip(u / t, lo, hi)
-    phi = v * (2 * u - t * v)
-    largest = np.sort(phi[state == FREE])[::-1][:r]
-    return 1.0 - g @ (c - u) - phi[state == IN].sum() - largest.sum()
 
 
 @pytest.mark.parametrize("t", [-1e-14, 0.0, 1e-3, 0.5, 1.0])
@@ -223,12 +215,6 @@ def test_missing_rows_finds_what_a_sort_finds(seed):
     np.testing.assert_array_equal(entrants, expected)
 
 
-def descended(A, c, t, lo, hi, state, r, b, cutoff=2.0, closeness=1e-3, sweeps=2000):
-    b, effort = b.copy(), Effort(closeness, sweeps, 60)
-    level, multiplies = descend(Relaxed(A, c, t, lo, hi), state, r, b, 0.0, cutoff, effort)
-    return b, level, multiplies
-
-
 @pytest.mark.parametrize("kind", ["none", "box", "sign"])
 @pytest.mark.parametrize("seed", range(10))
 def test_descend_never_loses_what_it_started_with(seed, kind):
@@ -257,20 +243,6 @@ def test_descend_is_the_ridge_fit_where_nothing_is_left_to_choose(seed):
     b, _, _ = descended(A, c, uniform_split(A).t, lo, hi, state, 0, np.zeros(8), closeness=1e-9)
     expected = np.linalg.solve(A[np.ix_(inside, inside)], c[inside])
     np.testing.assert_allclose(b[inside], expected, atol=1e-4)
-
-
-def relaxed_value(A, c, t, state, r, b):
-    """The relaxation (theory: relaxation) at b without boxes: the best z, found by bisection."""
-    free = state == FREE
-    size = np.sqrt(t[free]) * np.abs(b[free])
-    low, high = 0.0, max(size.sum(), 1e-300)  # z = min(1, size / level) sums to at most r
-    for _ in range(200):
-        level = 0.5 * (low + high)
-        low, high = (level, high) if np.minimum(1.0, size / level).sum() > r else (low, level)
-    z = np.minimum(1.0, size / high)
-    shared = np.divide(size**2, z, out=np.zeros_like(size), where=z > 0).sum()
-    rest = t[~free] @ b[~free] ** 2
-    return 1.0 - 2.0 * c @ b + b @ (A - np.diag(t)) @ b + rest + shared
 
 
 @pytest.mark.parametrize("start", ["cold", "far away"])

@@ -76,6 +76,10 @@ class Force:
             unit_close_bounds=None if close is None else 0.0,
         )
 
+    def closed_in_units_only(self) -> None:
+        """No node is closed by enumeration but inside a unit, and never all that is open."""
+        self._tune(close_below=0.0, close_always=0.0, per_closing=1e3)
+
     def own_charges(self) -> None:
         """Every unit looks for charges of its own."""
         self._tune(own_always=float("inf"))

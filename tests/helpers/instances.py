@@ -202,6 +202,30 @@ def make_medium(seed: int) -> Instance:
     return Instance(regime="medium", X=X, y=y, k=k, options=options)
 
 
+def make_tree(seed: int) -> Instance:
+    """Small enough for brute force, and yet a tree: features alike, more at work than chosen."""
+    rng = np.random.default_rng([seed, 9])
+    p, k = int(rng.integers(9, 13)), int(rng.integers(2, 6))
+    n = p + int(rng.integers(-2, 8))
+    X = rng.standard_normal((n, p))
+    for j in range(1, p):
+        X[:, j] += rng.choice([0.5, 1.5]) * X[:, j - 1]
+    X /= np.linalg.norm(X, axis=0)
+    y = 2.0 * X @ (1.0 + rng.random(p)) * rng.choice([0.1, 1.0]) + rng.standard_normal(n)
+    twist = rng.integers(6)
+    if twist == 0:
+        X[:, 2] = X[:, 0]
+    elif twist == 1:
+        X[:, 2] = X[:, 0] + X[:, 1] + 1e-3 * rng.standard_normal(n)
+    elif twist == 2:
+        X = np.round(20.0 * X)
+    elif twist == 3:
+        X = X * 10.0 ** rng.integers(-6, 7, p)
+    options = _options(rng, n, p, k, X, y)
+    options["alpha"] = float(rng.choice([0.0, 1e-3, 0.1])) * float(np.median((X * X).sum(axis=0)))
+    return Instance(regime="tree", X=X, y=y, k=k, options=options)
+
+
 def batched_optimum(instance: Instance) -> float:
     """The optimum over all supports of size k by stacked QR factorisations; alpha > 0, no boxes."""
     n, p = instance.X.shape

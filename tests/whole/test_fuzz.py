@@ -1,9 +1,14 @@
 """A short, seeded part of `make fuzz`; and the fuzzer notices what it should."""
 
+from collections import Counter
 from dataclasses import replace
 
 import fuzz
 import pytest
+from helpers.engines import Hostile
+
+from bestk.subtrees.engines import Serial, Threads
+from bestk.subtrees.unit import CLOSED
 
 
 @pytest.mark.parametrize("first", range(0, 1000, 100))
@@ -18,9 +23,33 @@ EARLIER = [490, 10545, 20173, 21398, 41126, 43992, 1001149, 1012274, 1025745, 20
            2006736, 2051607]  # fmt: skip
 
 
+@pytest.mark.parametrize("units", [False, True])
 @pytest.mark.parametrize("seed", EARLIER)
-def test_earlier_findings_are_gone(seed):
-    assert not fuzz.check(seed)
+def test_earlier_findings_are_gone(seed, units):
+    assert not fuzz.check(seed, units)
+
+
+def test_units_of_all_sizes_run_on_all_engines(monkeypatch):
+    """Some problems have units whoever runs them, some units have charges of their own."""
+    explored, sizes, engines = Counter(), Counter(), Counter()
+
+    def counting(self, subproblem, units, stop):
+        engines[type(self).__name__] += len(units)
+        sizes.update(unit.budget.nodes for unit in units)
+        outcomes = run[type(self)](self, subproblem, units, stop)
+        explored["own"] += sum(o is not None and o.t is not None for o in outcomes)
+        explored["closed"] += sum(o is not None and CLOSED in o.fate for o in outcomes)
+        return outcomes
+
+    run = {engine: engine.run for engine in (Serial, Threads, Hostile)}
+    for engine in run:
+        monkeypatch.setattr(engine, "run", counting)
+    tried, findings = fuzz.check_many(range(5000, 5200))
+    assert not [finding for finding in findings if finding.kind != "refused"]
+    assert set(engines) == {"Serial", "Threads", "Hostile"}
+    assert set(sizes) >= {1, 2, 3, 4, 5}
+    assert min(explored["own"], explored["closed"], *engines.values()) > 5
+    assert min(tried[f"({engine})"] for engine in fuzz.ENGINES) > 20
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 ROOMS = (
-    "base", "problem", "form", "supports", "bounds", "results", "search", "selection",
+    "base", "problem", "form", "supports", "bounds", "results", "subtrees", "search", "selection",
     "verification", "readers",
 )  # fmt: skip
 

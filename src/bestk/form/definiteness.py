@@ -10,6 +10,10 @@ from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.tuning import tuning
 
 
+# Matrices from this size on are factored in place: a copy would be a burden.
+_LARGE = 1000
+
+
 def is_positive_semidefinite(A, t, error=0.0):
     """Prove A - diag(t) >= 0, or return False (Rump's criterion, theory: definite).
 
@@ -25,7 +29,13 @@ def is_positive_semidefinite(A, t, error=0.0):
     Q[np.diag_indices(p)] -= t
     trace = np.trace(Q) + 1.0
     Q[np.diag_indices(p)] -= (p + 4) * UNIT_ROUNDOFF * 1.1 * trace + p * error
-    return lapack.dpotrf(Q, lower=1, clean=0, overwrite_a=1)[1] == 0
+    if p > _LARGE:
+        return lapack.dpotrf(Q, lower=1, clean=0, overwrite_a=1)[1] == 0
+    try:
+        np.linalg.cholesky(Q)  # which lets other threads work meanwhile
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def cholesky_factor(A, t):

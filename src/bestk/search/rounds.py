@@ -42,10 +42,11 @@ class Rounds:
             form.matrix.has_factors and bounder.split.is_useful(form) and bounder.split.is_positive
         )
 
-    @property
-    def size(self) -> int:
-        """Units of one round."""
-        return self.settings.advanced.batch_size or tuning().round_units
+    def size(self, n_open: int) -> int:
+        """Units of one round: more where many nodes are open, and fewer rounds to wait for."""
+        if self.settings.advanced.batch_size is not None:
+            return self.settings.advanced.batch_size
+        return max(tuning().round_units, min(n_open // 4, 8 * tuning().round_units))
 
     def explore(
         self,
@@ -124,7 +125,7 @@ class Rounds:
         if not self.may_run:
             return 0
         p, most = self.bounder.form.p, self._most_nodes(n_nodes)
-        units = min(n_open, self.size)
+        units = min(n_open, self.size(n_open))
         return most * p * (9 * min(n_workers, units) + 3 * units)
 
     def _close_below(self) -> float:

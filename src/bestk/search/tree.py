@@ -160,7 +160,7 @@ class Tree:
 
         A checkpoint then holds all of them as they were: a resumed run takes the same path.
         """
-        self.pending = self.frontier.pop(self.rounds.size)
+        self.pending = self.frontier.pop(self.rounds.size(len(self.frontier)))
         nodes = [node for node in self.pending if not self._prune(node)]
         limit = self.settings.node_limit
         left = None if limit is None else limit - self.n_nodes

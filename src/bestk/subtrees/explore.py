@@ -1,13 +1,13 @@
 """A unit of work: a pure function from a subtree to what is proven about it and what is left."""
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.interior import own_charges, own_charges_multiplies
 from bestk.form.definiteness import is_positive_semidefinite
 from bestk.subtrees.loop import ClusterLocal, Local, Terms, run
-from bestk.subtrees.unit import BRANCHED, CLOSED, OPEN, RESISTING, Outcome, Sparse, Subproblem, Unit
+from bestk.subtrees.rows import pack
+from bestk.subtrees.unit import OPEN, RESISTING, Outcome, Sparse, Subproblem, Unit
 from bestk.supports.margins import margins
 
 GO_ON = np.zeros(1, dtype=np.int8)
@@ -72,22 +72,15 @@ def _eliminated(A: np.ndarray, c: np.ndarray, gone: int):
     """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features."""
     if gone == 0:
         return A, c, 1.0, np.zeros((0, len(c))), np.zeros(0)
+    inside, sides = A[:gone, :gone], np.column_stack([A[:gone, gone:], c[:gone]])
     try:
-        factor = cho_factor(A[:gone, :gone], lower=True)
-        solved = cho_solve(factor, np.column_stack([A[:gone, gone:], c[:gone]]))
-    except LinAlgError:  # dependent up to rounding: any solution serves the search
-        solved = np.linalg.lstsq(
-            A[:gone, :gone], np.column_stack([A[:gone, gone:], c[:gone]]), rcond=1e-12
-        )[0]
+        solved = np.linalg.solve(inside, sides)
+    except np.linalg.LinAlgError:  # dependent: any solution serves the search
+        solved = np.linalg.lstsq(inside, sides, rcond=1e-12)[0]
     lift, lifted = np.ascontiguousarray(solved[:, :-1]), np.ascontiguousarray(solved[:, -1])
     H = A[gone:, gone:] - A[gone:, :gone] @ lift
-    return (
-        0.5 * (H + H.T),
-        c[gone:] - A[gone:, :gone] @ lifted,
-        1.0 - c[:gone] @ lifted,
-        lift,
-        lifted,
-    )
+    d, base = c[gone:] - A[gone:, :gone] @ lifted, 1.0 - float(c[:gone] @ lifted)
+    return 0.5 * (H + H.T), d, base, lift, lifted
 
 
 def _own_split(s: Subproblem, A, H, d, base, unit: Unit, t, n_inside: int):
@@ -112,37 +105,28 @@ def _outcome(
     multiplies, scanning,
 ) -> Outcome:  # fmt: skip
     """Rows of the loop as sparse arrays, in the numbers of the form."""
-    parent, feature, fate = nodes.parent[:count], nodes.feature[:count], nodes.fate[:count]
-    states, duals = nodes.states[:count], nodes.duals[:count]
-    before = np.where(parent[:, None] < 0, unit.state[here], states[parent])
-    rows = np.flatnonzero(feature >= 0)
-    before[rows, feature[rows]] = np.where(nodes.inside[:count][rows], IN, OUT)
-    moved = states != before
-    # Children and enumerations prove what a node's own dual vector would: it is of use where it
-    # fixes something, as a start, and where a child has its bound from there.
-    needed = moved.any(axis=1) | ~np.isin(fate, (BRANCHED, CLOSED))
-    bounds = nodes.bounds[:count]
-    heirs = (parent >= 0) & (bounds == bounds[parent])
-    needed[parent[heirs]] = True
+    feature, fate = nodes.feature[:count], nodes.fate[:count]
+    packed = pack(nodes, count, unit.state[here], here)
     left = np.flatnonzero((fate == OPEN) | (fate == RESISTING))
     if len(stack) and stack[0] < 0:
         left = np.array([-1])
     whole = np.full((len(left), s.p), OUT, dtype=np.int8)
-    whole[:, here] = unit.state[here] if len(left) and left[0] < 0 else states[left]
+    whole[:, here] = unit.state[here] if len(left) and left[0] < 0 else nodes.states[left]
     t = None
     if own is not None:
         t = np.zeros(s.p)
         t[here] = own
+    nothing = np.zeros(0)
     return Outcome(
-        parent=parent.copy(),
+        parent=nodes.parent[:count].copy(),
         feature=np.where(feature >= 0, here[feature], -1).astype(np.int32),
         inside=nodes.inside[:count].copy(),
         fate=fate.copy(),
-        bounds=bounds.copy(),
+        bounds=nodes.bounds[:count].copy(),
         levels=nodes.levels[:count].copy(),
-        duals=_sparse((duals != 0.0) & needed[:, None], here, duals),
-        fixed_in=_sparse(moved & (states == IN), here),
-        fixed_out=_sparse(moved & (states == OUT), here),
+        duals=Sparse(*packed[:3]),
+        fixed_in=Sparse(*packed[3:5], nothing),
+        fixed_out=Sparse(*packed[5:], nothing),
         open_nodes=left,
         states=whole,
         t=t,
@@ -154,9 +138,3 @@ def _outcome(
         scanning=scanning,
         preparing=preparing,
     )
-
-
-def _sparse(mask: np.ndarray, here: np.ndarray, values: np.ndarray | None = None) -> Sparse:
-    ends = np.cumsum(np.count_nonzero(mask, axis=1), dtype=np.int64)
-    index = here[np.nonzero(mask)[1]].astype(np.int32)
-    return Sparse(ends, index, np.zeros(0) if values is None else values[mask])

@@ -128,8 +128,10 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
                     best_value = value
                     best_support[:] = rounding.support[0]
         done = count
-        spent = count + 2 > terms.nodes or multiplies >= terms.multiplies or stop[0] != 0
-        if top == 0 or spent:
+        spent = count + 2 > terms.nodes or multiplies >= terms.multiplies
+        # However small its budget, a unit branches once: else the same node would come again.
+        has_branched = count > (1 if proves_root else 0)
+        if top == 0 or stop[0] != 0 or (spent and has_branched):
             break
         top -= 1
         me = stack[top]

@@ -39,6 +39,12 @@ class _Block(NamedTuple):
         rows = (*self.duals, *self.fixed_in, *self.fixed_out)
         return _PER_BLOCK + sum(array.nbytes for array in (*self[:5], *rows))
 
+    def first(self, count: int) -> "_Block":
+        """Its first nodes alone."""
+        parent, feature, inside, split, enumerated = (array[:count].copy() for array in self[:5])
+        duals, fixed_in, fixed_out = (_first_rows(rows, count) for rows in self[5:])
+        return _Block(parent, feature, inside, split, enumerated, duals, fixed_in, fixed_out)
+
 
 class Recorder:
     """The nodes of a proof, until they take more than `limit` bytes; then it lets go of them all.
@@ -140,6 +146,9 @@ class Recorder:
             block = self.blocks.pop()
             self.n_nodes -= len(block.parent)
             self.nbytes -= block.nbytes
+            kept = number + 1 - self.n_nodes
+            if kept > 0:  # the record of a resumed run is one block, this node among them
+                self._append(block.first(kept))
         self.enumerated = {i for i in self.enumerated if i <= number}
 
     def stop(self) -> None:
@@ -207,6 +216,11 @@ def _single(values: np.ndarray) -> np.ndarray:
 
 def _one_row(index: np.ndarray, values: np.ndarray = _NOTHING) -> Sparse:
     return Sparse(ends_of([index]), index.astype(np.int32), _single(values))
+
+
+def _first_rows(rows: Sparse, count: int) -> Sparse:
+    end = int(rows.ends[count - 1])
+    return Sparse(rows.ends[:count].copy(), rows.features[:end].copy(), rows.values[:end].copy())
 
 
 def _end_to_end(parts: list[Sparse]) -> Sparse:

@@ -60,7 +60,7 @@ class Subproblem:
 
 
 class Budget(NamedTuple):
-    """When a unit ends: nodes bounded, and multiplications for that."""
+    """When a unit ends: nodes bounded, and multiplications for that. It branches once at least."""
 
     nodes: int
     multiplies: float
