@@ -1,0 +1,43 @@
+"""Compiled: many small cells in one call, those passed over whose supports all reach the target."""
+
+import numpy as np
+from numba import njit
+
+from bestk.verification.numerics.choice import FREE, IN
+from bestk.verification.numerics.rounding import gamma
+from bestk.verification.numerics.scan import condition, scan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def margins(k, eps):
+    """What is taken off the diagonal, and off the value, for all that is not known."""
+    eta = eps + gamma(4 * k + 16)
+    return 2.0 * k * eta * 1.01, 2.0 * eta * 1.01
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def pass_cells(A, c, eps, k, target, few, cells, chosen, passed):
+    """passed[i]: every support of cells[chosen[i]] is proven to reach the target.
+
+    Where it is not, or `few` says that products have too few digits to tell, others look closer.
+    """
+    for i in range(len(chosen)):
+        state = cells[chosen[i]]
+        inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+        r = min(k - len(inside), len(free))
+        if r == 0 or r == len(free):
+            continue
+        shift, slack = margins(len(inside) + r, eps)
+        order = np.concatenate((inside, free))
+        m = len(order)
+        block = np.empty((m, m))
+        for a in range(m):
+            for b in range(m):
+                block[a, b] = A[order[a], order[b]]
+        H, d, left = condition(block, c[order], len(inside), shift)
+        goal = target + slack
+        if left < few or left - goal <= 0.0:
+            continue
+        hits = np.empty((1, r), np.int64)
+        found = scan(H, d, left - goal, max(few - goal, 0.0), r, 0, len(free), hits)
+        passed[i] = found == 0
