@@ -23,8 +23,8 @@ from bestk.verification.numerics.matrices import Stored
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk.verification.numerics.rows import Columns, reflected, triangle
 from bestk.verification.numerics.scan import condition, last_given, scan
-from bestk.verification.numerics.threads import shared
 from bestk.verification.supports import DEPENDENT, Judge, assume, assume_dependent
+from bestk.verification.threads import shared
 
 # Below this share of y'y products have too few digits left to tell supports apart.
 _FEW_DIGITS = 1e-6

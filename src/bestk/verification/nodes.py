@@ -15,9 +15,9 @@ from bestk.verification.evidence import Evidence
 from bestk.verification.limits import limits
 from bestk.verification.numerics.bounds import UNCOVERED, UNPROVEN, fill_bounds
 from bestk.verification.numerics.matrices import Stored
-from bestk.verification.numerics.threads import shared
 from bestk.verification.numerics.tree import links, rows
 from bestk.verification.splits import EMPTY, NOT_SEMIDEFINITE, Outcome, ProvenSplit, Task
+from bestk.verification.threads import shared
 
 
 class Lined(NamedTuple):

@@ -41,7 +41,8 @@ def cell_totals(phi, state, k, best_out, weakest_in):
                 top[a] = top[a - 1]
                 a -= 1
             top[a] = phi[j]
-    total += top[:r].sum()
+    for a in range(r):
+        total += top[a]
     last, following = np.inf if r == 0 else top[r - 1], top[r]
     more, violating = total * (1.0 + 4 * UNIT), -np.inf
     if best_out >= 0.0 and r > 0:
@@ -98,7 +99,8 @@ def prove(block, m, charges, Q, t):
         trace, least = 0.0, np.inf
         for i in range(m):
             t[i] = charges[i] - factor * UNIT * (m + 4.0) * (m + 1.0)
-            Q[i, :m] = block[i, :m]
+            for j in range(i, m):
+                Q[i, j] = block[i, j]
             Q[i, i] -= t[i]
             trace += Q[i, i]
             least = min(least, Q[i, i])

@@ -16,28 +16,39 @@ def margins(k, eps):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _listed(state, kind, order, count):
+    """Append the features of a kind to order[:count]; how many it has then."""
+    for j in range(len(state)):
+        if state[j] == kind:
+            order[count] = j
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def pass_cells(A, c, eps, k, target, few, cells, chosen, passed):
     """passed[i]: every support of cells[chosen[i]] is proven to reach the target.
 
     Where it is not, or `few` says that products have too few digits to tell, others look closer.
     """
+    order = np.empty(cells.shape[1], np.int64)
     for i in range(len(chosen)):
-        state = cells[chosen[i]]
-        inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
-        r = min(k - len(inside), len(free))
-        if r == 0 or r == len(free):
+        n_inside = _listed(cells[chosen[i]], IN, order, 0)
+        m = _listed(cells[chosen[i]], FREE, order, n_inside)
+        n_free = m - n_inside
+        r = min(k - n_inside, n_free)
+        if r == 0 or r == n_free:
             continue
-        shift, slack = margins(len(inside) + r, eps)
-        order = np.concatenate((inside, free))
-        m = len(order)
-        block = np.empty((m, m))
+        shift, slack = margins(n_inside + r, eps)
+        block, moments = np.empty((m, m)), np.empty(m)
         for a in range(m):
+            moments[a] = c[order[a]]
             for b in range(m):
                 block[a, b] = A[order[a], order[b]]
-        H, d, left = condition(block, c[order], len(inside), shift)
+        H, d, left = condition(block, moments, n_inside, shift)
         goal = target + slack
         if left < few or left - goal <= 0.0:
             continue
         hits = np.empty((1, r), np.int64)
-        found = scan(H, d, left - goal, max(few - goal, 0.0), r, 0, len(free), hits)
+        found = scan(H, d, left - goal, max(few - goal, 0.0), r, 0, n_free, hits)
         passed[i] = found == 0

@@ -58,6 +58,13 @@ def _family(parent):
 
 
 @njit(cache=True, nogil=True)
+def _copy(state, to):
+    """A loop: assignments of slices take seconds to compile."""
+    for j in range(len(state)):
+        to[j] = state[j]
+
+
+@njit(cache=True, nogil=True)
 def _decide(state, position, ends, index, node, decision):
     """Take the decision for a row of features; the first that is not free, -1: all were.
 
@@ -83,12 +90,12 @@ def _enter(tree, position, node, state, before):
         if j < 0 or state[j] != FREE:
             return NOT_FREE_TO_BRANCH, feature
         state[j] = IN if tree.inside[node] else OUT
-    before[:] = state
+    _copy(state, before)
     wrong = _decide(state, position, tree.in_ends, tree.in_index, node, IN)
     if wrong < 0:
         wrong = _decide(state, position, tree.out_ends, tree.out_index, node, OUT)
     if wrong >= 0:
-        state[:] = before
+        _copy(before, state)
         if j >= 0:
             state[j] = FREE
         return NOT_FREE_TO_FIX, wrong
@@ -116,7 +123,7 @@ def walk(tree, position, k, node, state, flaw, culprit, empty, lined, states, li
     Nothing below a node with a `flaw` is visited.
     """
     n_lined, n_listed = 0, 0
-    before = state.copy()
+    before = np.empty_like(state)
     while node >= 0 and n_lined < len(states) and n_listed < len(cells):
         child = -1
         flaw[node], culprit[node] = _enter(tree, position, node, state, before)
@@ -124,7 +131,7 @@ def walk(tree, position, k, node, state, flaw, culprit, empty, lined, states, li
             child = tree.first[node]
             if tree.split[node] >= 0:
                 lined[n_lined] = node
-                states[n_lined] = before
+                _copy(before, states[n_lined])
                 n_lined += 1
             n_in = 0
             for decision in state:
@@ -132,7 +139,7 @@ def walk(tree, position, k, node, state, flaw, culprit, empty, lined, states, li
             empty[node] = n_in > k
             if tree.enumerated[node] and n_in <= k:
                 listed[n_listed] = node
-                cells[n_listed] = state
+                _copy(state, cells[n_listed])
                 n_listed += 1
         if child >= 0:
             node = child
@@ -176,7 +183,7 @@ def fill_values(tree, own, violation, tried, empty, flaw, sides, below, values):
         child = tree.first[node]
         while child >= 0:
             if tree.feature[child] >= 0:
-                sides[:, tree.feature[child]] = -math.inf
+                sides[0, tree.feature[child]] = sides[1, tree.feature[child]] = -math.inf
             child = tree.following[child]
         if empty[node]:
             below[node] = math.inf
