@@ -162,6 +162,14 @@ class Force:
         """Most bytes of batches that the verifier keeps as rows."""
         self._limit(kept_bytes=n_bytes)
 
+    def verifier_calls_for_every_split(self) -> None:
+        """The verifier takes no split and no cell for small."""
+        self._limit(looped_features=-1)
+
+    def verifier_takes_few_nodes(self) -> None:
+        """The verifier works on a few nodes at a time, and threads on fewer still."""
+        self._limit(nodes=5, part=2, tasks=2, thread_supports=20)
+
     # Data
 
     def no_triangles(self) -> None:

@@ -258,9 +258,9 @@ def sealed(certificate: Certificate, digest: str) -> Certificate:
     return replace(certificate, fingerprint=fingerprint(digest, certificate))
 
 
-def checked(instance: Instance, certificate: Certificate, **options):
+def checked(instance: Instance, certificate: Certificate, n_threads: int = 1, **options):
     weight = instance.options.get("sample_weight")
-    return verify(certificate, instance.X, instance.y, weight, n_threads=1, **options)
+    return verify(certificate, instance.X, instance.y, weight, n_threads=n_threads, **options)
 
 
 def make_problem(seed: int, regime: str | None = None) -> Instance:

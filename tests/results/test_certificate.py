@@ -8,6 +8,7 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Certificate, Problem, Status
+from bestk.results.certificate import proof_arrays, proof_of
 
 CONFIGURATIONS = {
     "default": {"advanced": Advanced()},
@@ -164,3 +165,19 @@ def test_other_files_are_refused(tmp_path):
 def test_duals_are_kept_in_single_precision_where_that_costs_nothing():
     certificate = make_medium(1).solve(advanced=Advanced(enumeration=False)).certificate
     assert certificate.tree.dual_value.dtype == np.float32
+
+
+def test_charges_take_half_the_space_where_nothing_is_lost():
+    """In single precision if all of them fit, and read from either."""
+    instance = small_tree(1)
+    certificate = instance.solve(**CONFIGURATIONS["no enumeration"]).certificate
+    assert certificate.splits
+    single = [s._replace(t=s.t.astype(np.float32).astype(float)) for s in certificate.splits]
+    for splits, dtype in ((certificate.splits, np.float64), (single, np.float32)):
+        arrays = proof_arrays(certificate.tree, splits)
+        assert arrays["splits.t"].dtype == dtype
+        for before, after in zip(splits, proof_of(arrays)[1], strict=True):
+            np.testing.assert_array_equal(after.t, before.t)
+    arrays = {**certificate.to_arrays(), **proof_arrays(certificate.tree, single)}
+    lowered = Certificate.from_arrays(arrays).verify(instance.X, instance.y)
+    assert lowered.lower_bound >= certificate.lower_bound * (1 - 1e-5)

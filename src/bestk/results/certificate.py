@@ -207,7 +207,7 @@ def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np
         **{f"tree.{name}": getattr(tree, name) for name in _COLUMNS},
         "splits.ends": ends_of([split.features for split in splits]),
         "splits.features": joined([split.features for split in splits], np.int32),
-        "splits.t": joined([split.t for split in splits], np.float64),
+        "splits.t": _shortest(joined([split.t for split in splits], np.float64)),
         "splits.boxes": ends_of([split.lower for split in splits]),
         "splits.lower": joined([split.lower for split in splits], np.float64),
         "splits.upper": joined([split.upper for split in splits], np.float64),
@@ -216,6 +216,13 @@ def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np
         "clusters.members": joined(clusters, np.int32),
         "clusters.matrices": joined(matrices, np.float64),
     }
+
+
+def _shortest(values: np.ndarray) -> np.ndarray:
+    """In single precision where that changes none of them: half the space."""
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    return single if np.array_equal(single, values) else values
 
 
 def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:

@@ -9,41 +9,43 @@ its fixings, and for the others by the proofs below it. Arithmetic is left to a 
 """
 
 import math
-from collections import defaultdict
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bestk.results.certificate import Certificate
-from bestk.verification.enumeration import Cell, Unjudged
+from bestk.verification.enumeration import Unjudged
 from bestk.verification.limits import limits
-from bestk.verification.numerics.choice import FREE, IN, OUT
-from bestk.verification.splits import Outcome, Task
+from bestk.verification.nodes import Lined, Proven
+from bestk.verification.numerics.bounds import FINE, UNCOVERED
+from bestk.verification.numerics.choice import FREE, IN
+from bestk.verification.numerics.tree import (
+    NOT_FREE_TO_BRANCH,
+    NOT_FREE_TO_FIX,
+    SOUND,
+    UNSEEN,
+    fill_values,
+    links,
+    walk,
+)
 
 NOTHING = -math.inf
 
 
-class Split(Protocol):
-    """A split that is proven; see splits.ProvenSplit."""
-
-    def covers(self, state: np.ndarray) -> bool: ...
-
-    def evaluate(self, tasks: list[Task]) -> list[Outcome]: ...
-
-
 class BackEnd(Protocol):
-    """The arithmetic of a verification; values are floats or fractions."""
+    """The arithmetic of a verification; values are floats, or fractions in arrays of objects."""
 
     k: int
     inside: np.ndarray
     position: np.ndarray
     live: np.ndarray
+    number: Any
 
-    def split(self, record: Any) -> Split:
-        """The split, proven; ValueError where it cannot be."""
+    def fill(self, lined: Lined, proven: Proven) -> None:
+        """What the dual vectors of nodes prove."""
 
-    def enumerate(self, cells: list[Cell]) -> list[Any]:
-        """The least value over each cell; an Unjudged where that is not feasible."""
+    def enumerate(self, cells: np.ndarray) -> list[Any]:
+        """The least value over each cell (row); an Unjudged where that is not feasible."""
 
 
 class Cover(NamedTuple):
@@ -57,213 +59,130 @@ class Cover(NamedTuple):
 class _Walk:
     def __init__(self, certificate: Certificate, back_end: BackEnd) -> None:
         self.certificate, self.back_end = certificate, back_end
-        self.tree = certificate.tree
-        m = len(self.tree)
-        self.own: list[Any] = [NOTHING] * m
-        self.violation: list[Any] = [math.inf] * m
-        self.tried: list[Any] = [NOTHING] * m
-        self.empty = np.zeros(m, dtype=bool)
-        self.bad = np.zeros(m, dtype=bool)
-        self.failures: list[str] = []
-        self.splits: dict[int, Split | None] = {}
-        self.waiting: dict[int, list[Task]] = defaultdict(list)
-        self.n_waiting = 0
-        self.cells: dict[int, Cell] = {}
-        self.cell_bytes = 0
-        self.children: dict[int, list[int]] = defaultdict(list)
-        for node, parent in enumerate(self.tree.parent.tolist()):
-            self.children[parent].append(node)
-
-    def fail(self, text: str) -> None:
-        if len(self.failures) < limits().failures:
-            self.failures.append(text)
+        self.tree, self.links = certificate.tree, links(certificate.tree)
+        m, number = len(self.tree), back_end.number
+        self.proven = Proven(
+            np.full(m, NOTHING, number), np.full(m, math.inf, number),
+            np.full(m, FINE, np.int8), {},
+        )  # fmt: skip
+        self.tried: np.ndarray = np.full(m, NOTHING, number)
+        self.empty, self.flaw = np.zeros(m, dtype=np.bool_), np.full(m, UNSEEN, np.int8)
+        self.culprit = np.full(m, -1)
+        self.unjudged: dict[int, str] = {}
+        self.is_fixing = np.diff(self.links.in_ends) + np.diff(self.links.out_ends) > 0
 
     def run(self) -> None:
-        """Depth first: only the cells of the current path are in memory."""
-        root = np.full(len(self.back_end.live), FREE, dtype=np.int8)
-        root[self.back_end.inside] = IN
-        stack = [(0, root)]
-        while stack:
-            node, state = stack.pop()
-            after = self._visit(node, state)
-            if after is not None:
-                stack += [(child, after) for child in reversed(self.children[node])]
-        for split in list(self.waiting):
-            self._evaluate(split)
-        self._enumerate()
+        """Cells are worked on as soon as many wait: only these are in memory."""
+        e, p = self.back_end, len(self.back_end.live)
+        state = np.full(p, FREE, dtype=np.int8)
+        state[e.inside] = IN
+        room = max(1, min(limits().nodes, limits().waiting_bytes // (p + 1), len(self.tree)))
+        lined, listed = np.empty((2, room), dtype=np.int64)
+        states, cells = np.empty((2, room, p), dtype=np.int8)
+        node = 0
+        while node >= 0:
+            node, n_lined, n_listed = walk(
+                self.links, e.position, e.k, node, state, self.flaw, self.culprit, self.empty,
+                lined, states, listed, cells,
+            )  # fmt: skip
+            if n_lined:
+                e.fill(Lined(lined[:n_lined], states[:n_lined]), self.proven)
+            if n_listed:
+                self._enumerate(listed[:n_listed], cells[:n_listed])
+        # Fixings that nothing proves may be violated at no cost.
+        is_unproven = (self.links.split < 0) | (self.proven.verdict != FINE)
+        self.proven.violation[is_unproven & self.is_fixing] = NOTHING
 
-    def _visit(self, node: int, parent_state: np.ndarray) -> np.ndarray | None:
-        """The cell of a node after its fixings; None where nothing below it can be used."""
-        state = self._branched(node, parent_state)
-        if state is None:
-            self.bad[node] = True
-            return None
-        self._use_split(node, state)
-        after = self._fixed(node, state)
-        if after is None:
-            self.bad[node] = True
-            return None
-        r = self.back_end.k - int(np.count_nonzero(after == IN))
-        self.empty[node] = r < 0
-        if self.tree.enumerated[node] and r >= 0:
-            inside, free = np.flatnonzero(after == IN), np.flatnonzero(after == FREE)
-            self.cells[node] = Cell(inside, free, r)
-            self.cell_bytes += free.nbytes
-            if len(self.cells) >= limits().cells or self.cell_bytes > limits().waiting_bytes:
-                self._enumerate()
-        return after
-
-    def _enumerate(self) -> None:
-        values = self.back_end.enumerate(list(self.cells.values()))
-        for node, value in zip(self.cells, values, strict=True):
+    def _enumerate(self, listed: np.ndarray, cells: np.ndarray) -> None:
+        for node, value in zip(listed.tolist(), self.back_end.enumerate(cells), strict=True):
             if isinstance(value, Unjudged):
-                self.fail(f"node {node} was not enumerated: {value}")
+                self.unjudged[node] = str(value)
             else:
                 self.tried[node] = value
-        self.cells.clear()
-        self.cell_bytes = 0
 
-    def _branched(self, node: int, parent_state: np.ndarray) -> np.ndarray | None:
-        feature = int(self.tree.feature[node])
-        if feature < 0:
-            return parent_state
-        j = int(self.back_end.position[feature])
-        if j < 0 or parent_state[j] != FREE:
-            self.fail(f"node {node}: feature {feature} is not free to branch on")
-            return None
-        state = parent_state.copy()
-        state[j] = IN if self.tree.inside[node] else OUT
-        return state
+    def failures(self) -> list[str]:
+        """What is wrong with splits, then with nodes, in their order; not all of it if it is much.
 
-    def _fixed(self, node: int, state: np.ndarray) -> np.ndarray | None:
-        """The cell after the node's fixings."""
-        fixed = ((self.tree.fixed_in(node), IN), (self.tree.fixed_out(node), OUT))
-        if not any(len(features) for features, _ in fixed):
-            return state
-        state = state.copy()
-        for features, decided in fixed:
-            place = self.back_end.position[features]
-            wrong = (place < 0) | (state[place] != FREE)
-            if not wrong.any():
-                _, first = np.unique(place, return_index=True)
-                wrong[:] = True  # once is enough
-                wrong[first] = False
-            if wrong.any():
-                feature = features[np.argmax(wrong)]
-                self.fail(f"node {node}: feature {feature} is fixed, but not free")
-                return None
-            state[place] = decided
-        return state
+        It does not matter when it was found.
+        """
+        most, verdict = limits().failures, self.proven.verdict
+        baseless = (self.links.split < 0) & self.is_fixing & (self.flaw == SOUND)
+        wrong = (self.culprit >= 0) | (verdict == UNCOVERED) | baseless
+        wrong[list(self.unjudged)] = True
+        texts = [f"split {i}: {reason}" for i, reason in sorted(self.proven.broken.items())]
+        for node in np.flatnonzero(wrong)[:most].tolist():
+            feature = self.culprit[node]
+            if self.flaw[node] == NOT_FREE_TO_BRANCH:
+                texts.append(f"node {node}: feature {feature} is not free to branch on")
+            elif self.flaw[node] == NOT_FREE_TO_FIX:
+                texts.append(f"node {node}: feature {feature} is fixed, but not free")
+            elif baseless[node]:
+                texts.append(f"node {node}: it fixes features without a proof")
+            elif verdict[node] == UNCOVERED:
+                split = self.links.split[node]
+                texts.append(
+                    f"node {node}: split {split} lacks features that are not excluded there"
+                )
+            if node in self.unjudged:
+                texts.append(f"node {node} was not enumerated: {self.unjudged[node]}")
+        return texts[:most]
 
-    def _use_split(self, node: int, state: np.ndarray) -> None:
-        """Line up the node's dual vector for evaluation."""
-        split = int(self.tree.split[node])
-        index, value = self.tree.dual(node)
-        fixed = [self.tree.fixed_in(node), self.tree.fixed_out(node)]
-        if split < 0:
-            if any(map(len, fixed)):
-                self.violation[node] = NOTHING
-                self.fail(f"node {node}: it fixes features without a proof")
-            return
-        proven = self._split(split)
-        if proven is None or not proven.covers(state):
-            if proven is not None:
-                self.fail(f"node {node}: split {split} lacks features that are not excluded there")
-            self.violation[node] = NOTHING if any(map(len, fixed)) else math.inf
-            return
-        place = self.back_end.position
-        index = place[index]
-        used = index >= 0
-        features = [place[features] for features in fixed]
-        if any(len(part) and (part.min() < 0 or state[part].any()) for part in features):
-            return  # `_fixed` says so
-        values = value[used].astype(np.float64)
-        self.waiting[split].append(Task(node, state, index[used], values, *features))
-        self.n_waiting += 1
-        if len(self.waiting[split]) >= limits().tasks:
-            self._evaluate(split)
-        elif self.n_waiting * len(state) > limits().waiting_bytes:
-            for number in list(self.waiting):
-                self._evaluate(number)
+    def evaluate(self) -> None:
+        """The value of every node, and what is proven below it."""
+        m, number = len(self.tree), self.back_end.number
+        self.values: np.ndarray = np.zeros(m, number)
+        self.below: np.ndarray = np.full(m, NOTHING, number)
+        sides: np.ndarray = np.full((2, len(self.back_end.position)), NOTHING, number)
+        fill = fill_values if number is float else fill_values.py_func
+        own, violation = self.proven[:2]
+        fill(
+            self.links, own, violation, self.tried, self.empty, self.flaw,
+            sides, self.below, self.values,
+        )  # fmt: skip
 
-    def _split(self, number: int) -> Split | None:
-        if number not in self.splits:
-            try:
-                self.splits[number] = self.back_end.split(self.certificate.splits[number])
-            except ValueError as reason:
-                self.fail(f"split {number}: {reason}")
-                self.splits[number] = None
-        return self.splits[number]
-
-    def _evaluate(self, split: int) -> None:
-        tasks = self.waiting.pop(split)
-        self.n_waiting -= len(tasks)
-        proven = self.splits[split]
-        assert proven is not None
-        for task, outcome in zip(tasks, proven.evaluate(tasks), strict=True):
-            self.own[task.node], self.violation[task.node] = outcome
-
-    def values(self) -> list[Any]:
-        """The value of every node, children before parents."""
-        values: list[Any] = [0] * len(self.tree)
-        for node in range(len(self.tree) - 1, -1, -1):
-            if self.bad[node]:
-                continue
-            below = math.inf if self.empty[node] else self._below(node, values)
-            values[node] = max(0, self.own[node], min(self.violation[node], below))
-        return values
-
-    def _below(self, node: int, values: list[Any]) -> Any:
-        best = max(self.tried[node], NOTHING)
-        sides: dict[int, dict[bool, Any]] = defaultdict(dict)
-        for child in self.children.get(node, ()):
-            feature, side = int(self.tree.feature[child]), bool(self.tree.inside[child])
-            if feature < 0:
-                best = max(best, values[child])
-            else:
-                sides[feature][side] = max(values[child], sides[feature].get(side, NOTHING))
-        for proven in sides.values():
-            if len(proven) == 2:
-                best = max(best, min(proven.values()))
-        return best
-
-    def weakest(self, values: list[Any]) -> str:
+    def weakest(self) -> str:
         """A sentence about the node that keeps the root's value down."""
         node, inside, outside = 0, [], 0
+        own, violation = self.proven[:2]
         while True:
             inside += self.tree.fixed_in(node).tolist()
             outside += len(self.tree.fixed_out(node))
-            if (
-                self.violation[node] <= self._below(node, values)
-                and self.violation[node] < math.inf
-            ):
+            if violation[node] <= self.below[node] and violation[node] < math.inf:
                 what = "its fixings are proven only to"
-                return _sentence(node, inside, outside, what, float(self.violation[node]))
-            children = self.children.get(node, [])
-            missing = self._missing_side(node) if children else ""
+                return _sentence(node, inside, outside, what, float(violation[node]))
+            children = self._children(node)
+            missing = self._missing_side(children) if children else ""
             if missing:
                 return f"node {node} lacks the child {missing}"
-            if not children or values[node] <= max(self.own[node], self.tried[node]):
+            if not children or self.values[node] <= max(own[node], self.tried[node]):
                 what = (
                     "its support by support proof gives"
                     if self.tree.enumerated[node]
                     else "it proves"
                 )
-                return _sentence(node, inside, outside, what, float(values[node]))
-            node = min(children, key=lambda child: values[child])
+                return _sentence(node, inside, outside, what, float(self.values[node]))
+            node = min(children, key=lambda child: self.values[child])
             if self.tree.feature[node] >= 0:
                 if self.tree.inside[node]:
                     inside.append(int(self.tree.feature[node]))
                 else:
                     outside += 1
 
-    def _missing_side(self, node: int) -> str:
+    def _children(self, node: int) -> list[int]:
+        children, child = [], self.links.first[node]
+        while child >= 0:
+            children.append(int(child))
+            child = self.links.following[child]
+        return children
+
+    def _missing_side(self, children: list[int]) -> str:
         """Which child is not there, if no branching at the node is complete."""
-        sides = defaultdict(set)
-        for child in self.children[node]:
+        sides: dict[int, set[bool]] = {}
+        for child in children:
             if self.tree.feature[child] < 0:
                 return ""
-            sides[int(self.tree.feature[child])].add(bool(self.tree.inside[child]))
+            found = sides.setdefault(int(self.tree.feature[child]), set())
+            found.add(bool(self.tree.inside[child]))
         if any(len(found) == 2 for found in sides.values()):
             return ""
         feature, found = next(iter(sides.items()))
@@ -277,7 +196,7 @@ def _sentence(node, inside, outside, what, value) -> str:
 
 
 def cover(certificate: Certificate, back_end: BackEnd) -> Cover:
-    walk = _Walk(certificate, back_end)
-    walk.run()
-    values = walk.values()
-    return Cover(values[0], walk.failures, walk.weakest(values))
+    found = _Walk(certificate, back_end)
+    found.run()
+    found.evaluate()
+    return Cover(found.values[0], found.failures(), found.weakest())

@@ -17,10 +17,14 @@ import numpy as np
 
 from bestk.verification.evidence import Evidence
 from bestk.verification.limits import limits
+from bestk.verification.numerics.cells import margins, pass_cells
+from bestk.verification.numerics.choice import FREE, IN, OUT
+from bestk.verification.numerics.matrices import Stored
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk.verification.numerics.rows import Columns, reflected, triangle
 from bestk.verification.numerics.scan import condition, last_given, scan
 from bestk.verification.supports import DEPENDENT, Judge, assume, assume_dependent
+from bestk.verification.threads import shared
 
 # Below this share of y'y products have too few digits left to tell supports apart.
 _FEW_DIGITS = 1e-6
@@ -58,19 +62,53 @@ class Enumeration:
         self.threads = 1 if pool is None else pool._max_workers
         self.n_supports = 0
 
-    def values(self, cells: list[Cell]) -> list[Any]:
-        """Lower bounds on f over each cell; an Unjudged where that is not feasible.
+    def values(self, cells: np.ndarray) -> list[Any]:
+        """Lower bounds on f over each cell (row); an Unjudged where that is not feasible.
 
         Small cells share the threads among them, large ones have all threads to themselves.
         """
-        counts = [comb(len(cell.free), min(cell.r, len(cell.free))) for cell in cells]
+        counts = self._counts(cells)
         self.n_supports += sum(count for count in counts if count <= limits().supports)
-        values: dict[int, Any] = {}
-        small = [i for i, count in enumerate(counts) if count < limits().thread_supports]
-        if self.pool is not None and len(small) > 1:
-            found = self.pool.map(self._alone.value, [cells[i] for i in small])
-            values = dict(zip(small, found, strict=True))
-        return [values[i] if i in values else self.value(cell) for i, cell in enumerate(cells)]
+        small = np.array([i for i, n in enumerate(counts) if n < limits().thread_supports], int)
+        values = dict.fromkeys(self._passed(cells, small, counts), max(self.target, 0.0))
+        rest = [int(i) for i in small if i not in values]
+        found = shared(self.pool, self._alone.value, [self._cell(cells[i]) for i in rest])
+        values.update(zip(rest, found, strict=True))
+        return [
+            values[i] if i in values else self.value(self._cell(cells[i]))
+            for i in range(len(cells))
+        ]
+
+    def _counts(self, cells: np.ndarray) -> list[int]:
+        """How many supports each cell has."""
+        n_free, n_in = (np.count_nonzero(cells == kind, axis=1) for kind in (FREE, IN))
+        pairs = np.column_stack([n_free, np.minimum(self.evidence.k - n_in, n_free)])
+        different, which = np.unique(pairs, axis=0, return_inverse=True)
+        counts = [comb(*pair) for pair in different.tolist()]
+        return [counts[i] for i in which.ravel()]
+
+    def _cell(self, state: np.ndarray) -> Cell:
+        inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+        return Cell(inside, free, self.evidence.k - len(inside))
+
+    def _passed(self, cells: np.ndarray, small: np.ndarray, counts: list[int]) -> list[int]:
+        """Which of the small cells are proven in bulk: most have no support that comes close."""
+        e = self.evidence
+        n_features = np.count_nonzero(cells[small] != OUT, axis=1)
+        small = small[n_features <= limits().looped_features]
+        if not isinstance(e.A, Stored) or self.target <= 0.0 or len(small) == 0:
+            return []
+        few, passed = self._few_digits, np.zeros(len(small), dtype=np.bool_)
+        A, c = e.A.A, e.c
+
+        def one(part: slice) -> None:
+            given = (A, c, e.eps, e.k, self.target, few, cells, small[part])
+            pass_cells(*given, passed[part])
+
+        work = np.cumsum([counts[i] for i in small], dtype=np.float64) // limits().thread_supports
+        edges = [0, *(np.flatnonzero(np.diff(work)) + 1).tolist(), len(small)]
+        shared(self.pool, one, [slice(*edge) for edge in pairwise(edges)])
+        return small[passed].tolist()
 
     @cached_property
     def _alone(self) -> "Enumeration":
@@ -118,11 +156,11 @@ class Enumeration:
     def _hits_of_one(self, inside, free) -> list[np.ndarray]:
         """`_hits` for one more feature, from its products with the inside ones alone."""
         e = self.evidence
-        shift, slack = self._margins(len(inside) + 1)
+        shift, slack = margins(len(inside) + 1, e.eps)
         A, B = e.A.block(inside), e.A.between(inside, free)
         variance, d, left = last_given(A, B, e.c[inside], e.c[free], shift)
         needed = left - self.target - slack
-        if left < (_FEW_DIGITS if self._has_columns else 0.0):
+        if left < self._few_digits:
             return self._hits_from_columns(inside, free, 1)
         # As in `scan`.
         promising = (variance <= 0.0) | ~(d * d <= (needed - 8.0 * UNIT) * variance)
@@ -130,18 +168,13 @@ class Enumeration:
             raise Unjudged(f"more than {limits().hits} of its supports come close to the claim")
         return [np.append(inside, j) for j in free[promising]]
 
-    def _margins(self, k: int) -> tuple[float, float]:
-        """What is taken off the diagonal, and off the value, for all that is not known."""
-        eta = self.evidence.eps + gamma(4 * k + 16)
-        return 2.0 * k * eta * 1.01, 2.0 * eta * 1.01
-
     def _given(self, inside, free, r) -> _Rest | None:
         """Products given the inside features, None where they cannot be trusted."""
         e = self.evidence
-        shift, slack = self._margins(len(inside) + r)
+        shift, slack = margins(len(inside) + r, e.eps)
         order = np.concatenate([inside, free])
         H, d, left = condition(e.A.block(order), e.c[order], len(inside), shift)
-        few = _FEW_DIGITS if self._has_columns else 0.0
+        few = self._few_digits
         if left < few:
             return None
         goal = self.target + slack
@@ -183,9 +216,7 @@ class Enumeration:
                 room *= 16
             raise Unjudged(f"more than {room // 16} of its supports come close to the claim")
 
-        if self.pool is None or len(spans) == 1:
-            return np.concatenate([one(span) for span in spans])
-        return np.concatenate(list(self.pool.map(one, spans)))
+        return np.concatenate(shared(self.pool, one, spans))
 
     @cached_property
     def _columns(self) -> Columns | None:
@@ -201,9 +232,12 @@ class Enumeration:
         return triangle(columns) if n > 2 * (p + 1) else columns
 
     @property
-    def _has_columns(self) -> bool:
+    def _few_digits(self) -> float:
+        """The share of y'y below which columns are asked, if there are any."""
         e = self.evidence
-        return e.rows is not None and e.rows.n_rows * len(e.c) ** 2 <= limits().factored_multiplies
+        if e.rows is None or e.rows.n_rows * len(e.c) ** 2 > limits().factored_multiplies:
+            return 0.0
+        return _FEW_DIGITS
 
     def _hits_from_columns(self, inside, free, r) -> list[np.ndarray]:
         """`_hits` after projecting the inside columns out of the others."""

@@ -32,12 +32,16 @@ class Limits:
     """Gains of nodes that are in memory at a time."""
     gains_features: int = 2048
     """Features whose gains are computed at a time: in cache."""
-    tasks: int = 1024
-    """Bounds of nodes that are computed together: one product serves them all."""
-    cells: int = 256
-    """Enumerations that are handed out together."""
+    nodes: int = 1 << 15
+    """Nodes whose bounds, and nodes whose enumerations, wait for their turn together, at most."""
     waiting_bytes: int = 1 << 26
-    """Bytes of enumerations that wait for their turn, at most."""
+    """Bytes of the cells of either."""
+    tasks: int = 1024
+    """Bounds of nodes of one split that are computed together: one product serves them all."""
+    looped_features: int = 200
+    """Features of a split, or of a cell, for which a compiled loop is faster than many calls."""
+    part: int = 512
+    """Nodes of small splits that one thread takes at a time: some milliseconds."""
     failures: int = 20
     """Reasons that are listed: a broken proof may have thousands."""
     stacked_entries: int = 1 << 21
@@ -51,7 +55,7 @@ class Limits:
     listed_features: int = 2000
     """Of more free features the last one is found without the products among them."""
     thread_supports: float = 5e6
-    """Supports that are worth a thread of their own."""
+    """Supports of a cell that is worth all threads, and of smaller ones that share one."""
     exact_fit: float = 2e6
     """Products of entries for which one support is fitted in rational numbers: a second."""
     exact_fits: float = 1e8

@@ -11,23 +11,22 @@ from scipy.linalg import lapack, solve_triangular
 from bestk.results.certificate import SplitRecord
 from bestk.verification.evidence import Evidence
 from bestk.verification.limits import limits
-from bestk.verification.numerics.choice import FREE, IN, OUT, fill_options, totals
+from bestk.verification.numerics.bounds import LOWER, cell_totals, left
+from bestk.verification.numerics.choice import IN, OUT, fill_options, totals
 from bestk.verification.numerics.cholesky import is_semidefinite
 from bestk.verification.numerics.matrices import Product
 from bestk.verification.numerics.rounding import UNIT, fill_gains, gamma
 from bestk.verification.ridge_box import Box, value_outside
 
 EMPTY = np.zeros(0, dtype=np.int64)
-# The products of the search had other last digits: charges may be lowered to fit these, by so many
-# times what rounding can do to a Cholesky factorisation.
-_LOWER = (0, 1, 4, 16, 64, 256, 1024)
 # Charges above the penalty by less than this are lowered to it.
 _SAME = 1.0 + 1e-9
+NOT_SEMIDEFINITE = "its matrix A - T is not positive semidefinite"
 
 
 def lowered(size: int) -> list[float]:
     """What to take off the diagonal of T, in turn, until A - T is positive semidefinite."""
-    return [factor * UNIT * (size + 4.0) * (size + 1.0) for factor in _LOWER]
+    return [factor * UNIT * (size + 4.0) * (size + 1.0) for factor in LOWER]
 
 
 class Task(NamedTuple):
@@ -101,7 +100,7 @@ class ProvenSplit:
                 Q[np.ix_(members, members)] -= T
             if is_semidefinite(Q, max([1, *map(len, self.clusters)])):
                 return
-        raise ValueError("its matrix A - T is not positive semidefinite")
+        raise ValueError(NOT_SEMIDEFINITE)
 
     def _take_box(self, record: SplitRecord, kept: np.ndarray) -> None:
         e = self.evidence
@@ -173,12 +172,6 @@ class ProvenSplit:
 
         return slopes
 
-    def _left(self, base, total) -> np.ndarray:
-        """base - total, less the rounding of the sums; inf where there is no support (-inf)."""
-        with np.errstate(invalid="ignore"):
-            value = base - total - gamma(self.evidence.k + 12) * (4.0 + np.abs(base) + total)
-        return np.where(total == -np.inf, np.inf, np.where(np.isfinite(value), value, -np.inf))
-
     def _gains(self, slopes: Product, error, states) -> np.ndarray:
         """phi of each node and feature that is not out there, a few features at a time."""
         e, phi = self.evidence, np.zeros(states.shape)
@@ -194,28 +187,15 @@ class ProvenSplit:
         return phi
 
     def _diagonal(self, slopes, error, base, states, tasks) -> list[Outcome]:
-        e, phi = self.evidence, self._gains(slopes, error, states)
-        remaining = e.k - np.count_nonzero(states == IN, axis=1)
-        # The largest total of the cell, and of supports that violate a fixing.
-        totals, violating = np.full((2, len(tasks)), -np.inf)
+        k, phi, outcomes = self.evidence.k, self._gains(slopes, error, states), []
         for i, task in enumerate(tasks):
-            r = int(remaining[i])
-            if r < 0:
-                continue
-            total, last, following = _largest(phi[i][states[i] == FREE], r)
-            total += float(phi[i][states[i] == IN].sum())
-            totals[i], more = total, total * (1.0 + 4 * UNIT)
-            if len(task.fixed_out) and r > 0:
-                # Forcing in the best of them replaces the r-th largest (theory: fix-out).
-                best = float(phi[i][self.where[task.fixed_out]].max())
-                violating[i] = more - _beyond(last, best)
+            best_out = float(phi[i][self.where[task.fixed_out]].max(initial=-1.0))
+            weakest_in = -1.0
             if len(task.fixed_in):
-                # Forcing out the weakest of them lets the next one in (theory: fix-in).
-                weakest = float(phi[i][self.where[task.fixed_in]].min())
-                less = _beyond(weakest, following) if r > 0 and weakest >= last else 0.0
-                violating[i] = np.maximum(violating[i], more - less)
-        values = self._left(base, np.array([totals, violating]))
-        return [Outcome(*outcome) for outcome in values.T.tolist()]
+                weakest_in = float(phi[i][self.where[task.fixed_in]].min())
+            found = cell_totals(phi[i], states[i], k, best_out, weakest_in)
+            outcomes.append(Outcome(*(left(base[i], total, k) for total in found)))
+        return outcomes
 
     def _blocks(self, slopes, error, base, states, tasks) -> list[Outcome]:
         e, choice = self.evidence, self.choice
@@ -229,24 +209,9 @@ class ProvenSplit:
             # (x + y)^2 <= (1 + q) x^2 + (1 + 1/q) y^2 with y the part of the error of u.
             unsure = error[i] ** 2 * choice.spread * 1.1e12
             found = np.where(found == -np.inf, -np.inf, found * (1.0 + 1.1e-12) + unsure)
-            values = self._left(base[i], found)
-            outcomes.append(Outcome(float(values[0]), float(values[1:].min(initial=np.inf))))
+            values = [left(base[i], total, e.k) for total in found]
+            outcomes.append(Outcome(values[0], min(values[1:], default=np.inf)))
         return outcomes
-
-
-def _beyond(gain: float, other: float) -> float:
-    """What is lost with `other` in place of `gain`: nothing for sure where that is infinite."""
-    return gain - other if other < gain < np.inf else 0.0
-
-
-def _largest(free: np.ndarray, r: int) -> tuple[float, float, float]:
-    """(sum of the r largest, the r-th, the one after); zeros stand for what is not there."""
-    if r == 0:
-        return 0.0, np.inf, float(free.max(initial=0.0))
-    if r >= len(free):
-        return float(free.sum()), (float(free.min()) if r == len(free) else 0.0), 0.0
-    order = np.partition(free, (len(free) - r - 1, len(free) - r))
-    return float(order[-r:].sum()), float(order[-r]), float(order[-r - 1])
 
 
 class _Choice:

@@ -22,7 +22,7 @@ from bestk.base.validation import as_matrix, as_vector, as_weights, require_fini
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
 from bestk.verification.cover import Cover, cover
-from bestk.verification.enumeration import Cell, Enumeration, Unjudged
+from bestk.verification.enumeration import Enumeration, Unjudged
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
 from bestk.verification.exact.elimination import whole
 from bestk.verification.exact.form import (
@@ -33,8 +33,8 @@ from bestk.verification.exact.form import (
     floor_float,
 )
 from bestk.verification.limits import limits
+from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.rounding import UNIT
-from bestk.verification.splits import ProvenSplit
 from bestk.verification.supports import Judge
 from bestk.verification.wellformed import flaws
 
@@ -108,7 +108,7 @@ def verify(
     exact : bool
         Compute in rational numbers: no rounding, no assumptions. Small problems only.
     n_threads : int or None
-        Threads for enumeration; all cores by default. Results do not depend on it.
+        All cores by default. Results do not depend on it.
     """
     X = as_matrix("X", X)
     y = as_vector("y", y, length=X.shape[0], of="rows of X")
@@ -199,7 +199,7 @@ def _require_small(X: np.ndarray) -> None:
 
 @contextmanager
 def _limits(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
-    """A pool for enumeration, None for one thread; BLAS is kept within a number that was given."""
+    """A pool of threads, None for one; BLAS is kept within a number that was given."""
     count = n_threads or cpu_count() or 1
     with nullcontext() if n_threads is None else threadpool_limits(limits=n_threads):
         if count == 1:
@@ -212,16 +212,12 @@ def _limits(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
 class _FloatBackEnd:
     """Floating point with rigorous error bounds; see cover.BackEnd."""
 
-    def __init__(self, evidence: Evidence, enumeration: Enumeration) -> None:
-        self.evidence, self.enumeration = evidence, enumeration
+    number: Any = float
+
+    def __init__(self, evidence: Evidence, nodes: FloatNodes, enumeration: Enumeration) -> None:
         self.k, self.inside = evidence.k, evidence.inside
         self.position, self.live = evidence.position, evidence.live
-
-    def split(self, record) -> ProvenSplit:
-        return ProvenSplit(self.evidence, record)
-
-    def enumerate(self, cells: list[Cell]) -> list[Any]:
-        return self.enumeration.values(cells)
+        self.fill, self.enumerate = nodes.fill, enumeration.values
 
 
 class _Check:
@@ -271,7 +267,8 @@ class _Check:
         except (Unfit, NoVariation) as reason:
             return self.stopped(reason)
         enumeration = _enumeration(self.certificate, evidence, pool, products)
-        proven = cover(self.certificate, _FloatBackEnd(evidence, enumeration))
+        nodes = FloatNodes(self.certificate, evidence, pool)
+        proven = cover(self.certificate, _FloatBackEnd(evidence, nodes, enumeration))
         # Products of a few doubles, rounded down.
         value = min(float(proven.value), 2.0) * evidence.unit * (1.0 - 8 * UNIT)
         size = float(1.0 + np.abs(evidence.form_coef).sum())

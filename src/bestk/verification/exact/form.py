@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 from bestk.results.certificate import Certificate, SplitRecord
-from bestk.verification.enumeration import Cell, Unjudged
+from bestk.verification.enumeration import Unjudged
 from bestk.verification.evidence import Unfit
 from bestk.verification.exact.elimination import scaled, step, whole
 from bestk.verification.exact.fits import least_squares
 from bestk.verification.exact.splits import ExactSplit
 from bestk.verification.limits import limits
+from bestk.verification.nodes import SplitBySplit
+from bestk.verification.numerics.choice import FREE, IN
 
 
 def exact_products(X, y, weight, centre: bool, features) -> tuple[np.ndarray, int]:
@@ -79,6 +81,8 @@ def floor_float(value: Fraction) -> float:
 class ExactForm:
     """The standard form over integers: A = A_whole / D and so on; a back end of the cover."""
 
+    number: Any = object
+
     def __init__(self, certificate: Certificate, G: np.ndarray, denominator: int) -> None:
         p = len(certificate.coef)
         alpha = Fraction(certificate.alpha)
@@ -106,6 +110,7 @@ class ExactForm:
         self.scale = scale = [Fraction(roots[-1]) / Fraction(root) for root in roots[:-1]]
         self.lo = [scaled(certificate.lower[j], s) for j, s in zip(self.live, scale, strict=True)]
         self.hi = [scaled(certificate.upper[j], s) for j, s in zip(self.live, scale, strict=True)]
+        self.fill = SplitBySplit(certificate, self.position, self.split).fill
         self.n_supports = 0
         self.target: Fraction = Fraction(0)
 
@@ -130,14 +135,15 @@ class ExactForm:
     def is_boxed(self) -> bool:
         return any(bound is not None for bound in (*self.lo, *self.hi))
 
-    def split(self, record: SplitRecord) -> "ExactSplit":
+    def split(self, record: SplitRecord) -> ExactSplit:
         return ExactSplit(self, record)
 
-    def enumerate(self, cells: list[Cell]) -> list[Any]:
-        return [self._least(cell) for cell in cells]
+    def enumerate(self, cells: np.ndarray) -> list[Any]:
+        return [self._least(state) for state in cells]
 
-    def _least(self, cell: Cell) -> Any:
-        inside, free, r = cell.inside, cell.free, min(cell.r, len(cell.free))
+    def _least(self, state: np.ndarray) -> Any:
+        inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
+        r = min(self.k - len(inside), len(free))
         self.n_supports += comb(len(free), r)
         if self.n_supports > limits().exact_supports:
             raise ValueError(

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numba.extending import register_jitable
 
 UNIT = 2.0**-53  # unit roundoff of double precision
 LONG = np.longdouble
@@ -11,9 +12,10 @@ LONG = np.longdouble
 LONG_UNIT = float(np.finfo(LONG).eps) / 2.0
 
 
+@register_jitable
 def gamma(count: float, unit: float = UNIT) -> float:
     """gamma_count = count u / (1 - count u): the error of `count` roundings in a row."""
-    return 1.01 * count * unit if count * unit < 1e-3 else float("inf")
+    return 1.01 * count * unit if count * unit < 1e-3 else math.inf
 
 
 def largest_gain(u, error, t, lo, hi) -> np.ndarray:
@@ -42,9 +44,14 @@ def fill_gains(u, error, t, lo, hi, wanted, gains):
     for i in range(u.shape[0]):
         for j in range(u.shape[1]):
             if wanted[i, j]:
-                up = _gain_of_side(u[i, j] + error[i], t[j], hi[j])
-                down = _gain_of_side(error[i] - u[i, j], t[j], -lo[j])
-                gains[i, j] = max(up, down, 0.0) * (1.0 + 16 * UNIT)
+                gains[i, j] = gain(u[i, j], error[i], t[j], lo[j], hi[j])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def gain(u, error, t, lo, hi):
+    """`largest_gain` of single numbers."""
+    up, down = _gain_of_side(u + error, t, hi), _gain_of_side(error - u, t, -lo)
+    return max(up, down, 0.0) * (1.0 + 16 * UNIT)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
