@@ -55,6 +55,8 @@ class Tuning:
     """Work up to which the data are factored to judge nearly dependent features: a minute."""
     small_features: int = 1500
     """Features up to which one BLAS thread is as fast as a pool, and faster on a busy machine."""
+    small_sums: float = 2e9
+    """Multiplications of sums of products that one BLAS thread does in no time."""
     small_wide_entries: float = 2e7
     """The same for entries of wide data."""
     core_first: int = 128
@@ -199,8 +201,9 @@ class Tuning:
     """Seconds per multiplication of a bound in a unit, with what loops cost besides."""
     per_unit_node: float = 5e-6
     """Seconds of a unit around one node."""
-    own_features: int = 500
-    """Features up to which subtrees have charges of their own: an ascent takes m^3."""
+    own_features: int = 160
+    """Free features up to which a subtree has charges of its own: an ascent takes m^3. Larger ones
+    share a diagonal that improves step by step."""
     own_share: float = 1.0
     """Model seconds that ascents may cost for each one of exploring."""
     own_always: float = 0.02

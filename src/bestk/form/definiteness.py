@@ -9,7 +9,6 @@ from scipy.linalg import lapack
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.tuning import tuning
 
-
 # Matrices from this size on are factored in place: a copy would be a burden.
 _LARGE = 1000
 

@@ -65,9 +65,9 @@ class Rounds:
         budget = Budget(min(usual, most or usual), tuning().unit_multiplies)
         units, ascending = [], self.bounder.ascending
         for node in nodes:
-            cost = self._own_cost(int(np.count_nonzero(node.state == FREE)))
-            own = self.have_own and ascending + cost <= self._own_allowance
-            ascending += cost if own else 0.0
+            n_free = int(np.count_nonzero(node.state == FREE))
+            own = self._may_own(n_free, ascending)
+            ascending += self._own_cost(n_free) if own else 0.0
             units.append(self._unit(node, value, cutoff, budget, own))
         return self.engine.run(self._subproblem(), units, stop)
 
@@ -135,18 +135,20 @@ class Rounds:
         return max(tuning().unit_close, tuning().unit_close_bounds * self.bounder.cost_of_one)
 
     @property
-    def have_own(self) -> bool:
-        """Whether units may look for charges of their own; within a box these would do little."""
-        return self.bounder.may_optimise and not self.bounder.form.is_boxed and self._is_small
+    def share_charges(self) -> bool:
+        """Whether some subtrees are too large for charges of their own, or in a box, where these
+        would do little: they share those of the tree.
+        """
+        form = self.bounder.form
+        return form.is_boxed or form.p > tuning().own_features
 
-    @property
-    def _is_small(self) -> bool:
-        return self.bounder.form.p <= tuning().own_features
-
-    @property
-    def _own_allowance(self) -> float:
+    def _may_own(self, n_free: int, ascending: float) -> bool:
         """Ascents may cost as much as exploring has so far; a cheap one may come first."""
-        return tuning().own_share * self.bounder.searching + tuning().own_always
+        now, bounder = tuning(), self.bounder
+        if not bounder.may_optimise or bounder.form.is_boxed or n_free > now.own_features:
+            return False
+        allowed = now.own_share * bounder.searching + now.own_always
+        return ascending + self._own_cost(n_free) <= allowed
 
     def _own_cost(self, n_free: int) -> float:
         return tuning().per_own_multiply * own_charges_multiplies(n_free)

@@ -186,7 +186,7 @@ class Tree:
         self._close(resisting)
         if finished:
             self._close_all()
-            if not self.rounds.have_own:
+            if self.rounds.share_charges:
                 self.bounder.tighten(self._sample, self.k, self.cutoff, self.watch.is_late)
         return finished
 

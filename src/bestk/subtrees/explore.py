@@ -62,6 +62,7 @@ def _on_diagonal(s: Subproblem, unit: Unit):
 def _on_clusters(s: Subproblem, unit: Unit):
     """The same with clusters, which bound whole forms."""
     assert s.clusters is not None
+    assert s.climb is not None
     mu = s.climb.temperature * max(unit.value, 1e-9)
     ends = s.climb.closeness, s.climb.steps, s.climb.memory
     local = ClusterLocal(s.A, s.c, s.lo, s.hi, s.clusters, mu, *ends)
@@ -106,7 +107,7 @@ def _outcome(
 ) -> Outcome:  # fmt: skip
     """Rows of the loop as sparse arrays, in the numbers of the form."""
     feature, fate = nodes.feature[:count], nodes.fate[:count]
-    packed = pack(nodes, count, unit.state[here], here)
+    duals, fixed_in, fixed_out = _packed(*pack(nodes, count, unit.state[here], here))
     left = np.flatnonzero((fate == OPEN) | (fate == RESISTING))
     if len(stack) and stack[0] < 0:
         left = np.array([-1])
@@ -116,7 +117,6 @@ def _outcome(
     if own is not None:
         t = np.zeros(s.p)
         t[here] = own
-    nothing = np.zeros(0)
     return Outcome(
         parent=nodes.parent[:count].copy(),
         feature=np.where(feature >= 0, here[feature], -1).astype(np.int32),
@@ -124,9 +124,9 @@ def _outcome(
         fate=fate.copy(),
         bounds=nodes.bounds[:count].copy(),
         levels=nodes.levels[:count].copy(),
-        duals=Sparse(*packed[:3]),
-        fixed_in=Sparse(*packed[3:5], nothing),
-        fixed_out=Sparse(*packed[5:], nothing),
+        duals=duals,
+        fixed_in=fixed_in,
+        fixed_out=fixed_out,
         open_nodes=left,
         states=whole,
         t=t,
@@ -138,3 +138,9 @@ def _outcome(
         scanning=scanning,
         preparing=preparing,
     )
+
+
+def _packed(dual_ends, features, values, in_ends, fixed_in, out_ends, fixed_out):
+    nothing = np.zeros(0)
+    fixed = Sparse(in_ends, fixed_in, nothing), Sparse(out_ends, fixed_out, nothing)
+    return Sparse(dual_ends, features, values), *fixed

@@ -45,8 +45,8 @@ class Subproblem:
     effort: Effort
     prices: Prices
     fixing: bool
-    clusters: Clusters | None
-    climb: Climb
+    clusters: Clusters | None = None
+    climb: Climb | None = None
     single_from: float
     inside_share: float
 

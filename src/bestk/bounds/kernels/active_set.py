@@ -22,7 +22,7 @@ _ZERO, _WHOLE, _FORCED = 0, 2, 3
 # Multiplications that the start and the end of a loop over a row are worth.
 _ROW = 28.0
 # Features of a working set, at most: factors of larger ones take longer than sweeps.
-MOST = 160
+MOST = 128
 # Rounds in all, and rounds without a better bound, after which this is a circle.
 _ROUNDS, _PATIENCE = 20, 4
 
