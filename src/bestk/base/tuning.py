@@ -204,6 +204,8 @@ class Tuning:
     own_features: int = 160
     """Free features up to which a subtree has charges of its own: an ascent takes m^3. Larger ones
     share a diagonal that improves step by step."""
+    root_features: int = 600
+    """Features up to which the charges that large subtrees share begin with the root's best."""
     own_share: float = 1.0
     """Model seconds that ascents may cost for each one of exploring."""
     own_always: float = 0.02

@@ -19,11 +19,14 @@ import numpy as np
 from bestk.base.compiling import fast_kernel, kernel, step
 from bestk.bounds.kernels.cholesky import factor, invert_factored, solve_factored
 from bestk.bounds.kernels.gains import sum_largest
+from bestk.form.definiteness import is_positive_semidefinite
 
 # The first steps begin this far inside: close to the boundary they would be short.
 _INSIDE = 0.8
 _FALL = 0.2
 _STEPS = 60
+# Charges are proven after at most so many cuts: an interior point has some room.
+_CUTS = (1.0, 0.998, 0.99, 0.9)
 # A duality gap, as a share of what is missing to the cutoff, that is not worth another step.
 _CLOSE = 3e-2
 
@@ -42,9 +45,10 @@ def own_charges(
 ) -> OwnCharges | None:
     """The best charges for choosing r features under H, d; None where there are none.
 
-    `start` are feasible charges: H - diag(start) is positive semidefinite.
+    `start` are feasible charges: H - diag(start) is positive semidefinite. Some that are not
+    positive leave nothing to begin with.
     """
-    if not 0 < r < len(d):
+    if not 0 < r < len(d) or not (start > 0.0).all():
         return None
     t = _INSIDE * start
     try:
@@ -56,6 +60,18 @@ def own_charges(
     beta = 0.1 * max(abs(cutoff), 1e-12) / (4 * len(d) + 1)
     bound, t, g, steps = _ascend(H, d, base, r, cutoff, t, u, lam, nu, beta, 1e-4 * abs(cutoff))
     return OwnCharges(t, g, bound, steps) if np.isfinite(bound) else None
+
+
+def proven_charges(A: np.ndarray, t: np.ndarray, error: float) -> np.ndarray | None:
+    """Charges that are proven to leave A - diag(t) positive semidefinite, cut a little if need be.
+
+    They are in single precision, rounded towards zero: a certificate keeps them so.
+    """
+    for cut in _CUTS:
+        charges = np.nextafter((cut * t).astype(np.float32), np.float32(0)).astype(np.float64)
+        if is_positive_semidefinite(A, charges, error):
+            return charges
+    return None
 
 
 def own_charges_multiplies(m: int) -> float:

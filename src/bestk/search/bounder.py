@@ -11,6 +11,7 @@ from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
+from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.methods import bound_nodes, make_method
 from bestk.bounds.methods.descent import Descent
 from bestk.bounds.node_batch import NodeBatch
@@ -33,7 +34,7 @@ class Bounder:
     def __init__(self, settings: Settings, workers: Workers, recorder: Recorder) -> None:
         self.settings, self.workers, self.recorder = settings, workers, recorder
         self.clusters: ClusterBound | None = None
-        self.is_started = False
+        self.is_started = self.has_best = False
         self.may_narrow = False
         self.outside = np.inf
         self.n_bounded = 0
@@ -45,8 +46,9 @@ class Bounder:
     def start(self, form: StandardForm, split: Split) -> None:
         """Take over a form with a first split."""
         self.form, self.given, self.first = form, form, split
-        self.is_started = True
-        self.may_narrow = split.is_positive
+        self.is_started, self.has_best = True, False
+        # Without a box relaxations are solved exactly: a narrow one would gain less than that.
+        self.may_narrow = split.is_positive and form.is_boxed
         self.ascent = SplitAscent(form, split, self.workers)
         self.preparing += tuning().per_cube * form.matrix.factor_multiplies
         self.use(split)
@@ -140,16 +142,30 @@ class Bounder:
             return
         states, duals = sample(now.ascent_nodes)
         if len(states):
-            split = self.ascent.improve(states, duals, k, cutoff, stop)
+            split = self._best_at_root(k, cutoff)
+            split = split or self.ascent.improve(states, duals, k, cutoff, stop)
             if not stop():  # a resumed run tries again
                 self.use(split)
                 self._wait_for_next_split()
+
+    def _best_at_root(self, k: int, cutoff: float) -> Split | None:
+        """The best charges for the root, once; None where an ascent would take too long."""
+        form = self.form
+        if self.has_best or form.is_boxed or form.p > tuning().root_features:
+            return None
+        self.has_best = True
+        found = own_charges(form.A, form.c, 1.0, k, cutoff, self.first.t)
+        t = None if found is None else proven_charges(form.A, found.t, form.eps)
+        if t is None:
+            return None
+        self.ascent = SplitAscent(form, Split(t=t), self.workers)
+        return self.ascent.split
 
     # In a checkpoint ------------------------------------------------------------------------
 
     _PLAIN = (
         "n_bounded", "bounding", "preparing", "ascending", "scanning", "next_split",
-        "split_number", "may_narrow", "outside",
+        "split_number", "may_narrow", "outside", "has_best",
     )  # fmt: skip
 
     def state(self) -> State:

@@ -3,16 +3,13 @@
 import numpy as np
 
 from bestk.base.constants import FREE, IN, OUT
-from bestk.bounds.interior import own_charges, own_charges_multiplies
-from bestk.form.definiteness import is_positive_semidefinite
+from bestk.bounds.interior import own_charges, own_charges_multiplies, proven_charges
 from bestk.subtrees.loop import ClusterLocal, Local, Terms, run
 from bestk.subtrees.rows import pack
 from bestk.subtrees.unit import OPEN, RESISTING, Outcome, Sparse, Subproblem, Unit
 from bestk.supports.margins import margins
 
 GO_ON = np.zeros(1, dtype=np.int8)
-# Charges of its own are proven after at most so many cuts: an interior point has some room.
-_CUTS = (1.0, 0.998, 0.99, 0.9)
 # A share of the smallest charge for features that are IN is only safe where that is well above
 # what whoever checks the proof may have to take off for rounding.
 _SAFE = 1e-7
@@ -92,13 +89,7 @@ def _own_split(s: Subproblem, A, H, d, base, unit: Unit, t, n_inside: int):
     own = own_charges(H, d, float(base), r, unit.cutoff, t[n_inside:])
     if own is None:
         return None
-    for cut in _CUTS:
-        # In single precision, towards zero: a certificate keeps them so.
-        charges = (cut * np.append(np.full(n_inside, charge), own.t)).astype(np.float32)
-        charges = np.nextafter(charges, np.float32(0)).astype(np.float64)
-        if is_positive_semidefinite(A, charges, s.eps):
-            return charges
-    return None
+    return proven_charges(A, np.append(np.full(n_inside, charge), own.t), s.eps)
 
 
 def _outcome(
