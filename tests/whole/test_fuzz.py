@@ -77,3 +77,8 @@ def test_exceptions_are_findings(monkeypatch):
     (finding,) = fuzz.check(3)
     assert finding.kind == "crash"
     assert "ZeroDivisionError" in finding.text
+
+
+def test_a_dual_vector_of_zeros_is_a_proof_too():
+    """A node that it proves was recorded without its split, and the certificate refused."""
+    assert not fuzz.check(6301)

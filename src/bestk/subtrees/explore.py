@@ -98,7 +98,8 @@ def _outcome(
 ) -> Outcome:  # fmt: skip
     """Rows of the loop as sparse arrays, in the numbers of the form."""
     feature, fate = nodes.feature[:count], nodes.fate[:count]
-    duals, fixed_in, fixed_out = _packed(*pack(nodes, count, unit.state[here], here))
+    proved, *rows = pack(nodes, count, unit.state[here], here)
+    duals, fixed_in, fixed_out = _packed(*rows)
     left = np.flatnonzero((fate == OPEN) | (fate == RESISTING))
     if len(stack) and stack[0] < 0:
         left = np.array([-1])
@@ -115,6 +116,7 @@ def _outcome(
         fate=fate.copy(),
         bounds=nodes.bounds[:count].copy(),
         levels=nodes.levels[:count].copy(),
+        proved=proved,
         duals=duals,
         fixed_in=fixed_in,
         fixed_out=fixed_out,

@@ -110,14 +110,13 @@ class Recorder:
         def named(rows: Sparse) -> Sparse:
             return Sparse(rows.ends, features[rows.features].astype(np.int32), _single(rows.values))
 
-        has_dual = np.diff(outcome.duals.ends, prepend=0) > 0
         above = np.where(outcome.parent < 0, parent, outcome.parent + first)
         feature = np.where(outcome.feature < 0, -1, features[outcome.feature])
         block = _Block(
             parent=above.astype(np.int32),
             feature=feature.astype(np.int32),
             inside=outcome.inside,
-            split=np.where(has_dual, split, -1).astype(np.int32),
+            split=np.where(outcome.proved, split, -1).astype(np.int32),
             enumerated=outcome.fate == CLOSED,
             duals=named(outcome.duals),
             fixed_in=named(outcome.fixed_in),

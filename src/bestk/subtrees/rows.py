@@ -9,7 +9,7 @@ from bestk.subtrees.unit import BRANCHED, CLOSED
 
 @kernel
 def pack(nodes, count, state, here):
-    """(duals, features fixed IN, features fixed OUT), each as rows end to end, of `count` nodes.
+    """(which duals are kept, these, features fixed IN, and OUT), rows end to end, of `count` nodes.
 
     Children and enumerations prove what a node's own dual vector would: it is kept where it fixes
     something, as a start, and where a child has its bound from there. `state` is that of the root,
@@ -58,4 +58,4 @@ def pack(nodes, count, state, here):
                 else:
                     fixed_out[n_out] = here[j]
                     n_out += 1
-    return dual_ends, features, values, in_ends, fixed_in, out_ends, fixed_out
+    return needed, dual_ends, features, values, in_ends, fixed_in, out_ends, fixed_out

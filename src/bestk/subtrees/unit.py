@@ -111,6 +111,8 @@ class Outcome(NamedTuple):
     fate: np.ndarray
     bounds: np.ndarray
     levels: np.ndarray
+    proved: np.ndarray
+    """Which nodes are proven by a dual vector of their own, perhaps one of zeros."""
     duals: Sparse
     fixed_in: Sparse
     fixed_out: Sparse
