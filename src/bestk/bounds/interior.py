@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import fast_kernel, kernel, step
+from bestk.base.compiling import kernel, step
 from bestk.bounds.kernels.cholesky import factor, invert_factored, solve_factored
 from bestk.bounds.kernels.gains import sum_largest
+from bestk.bounds.kernels.vectors import dot, times
 from bestk.form.definiteness import is_positive_semidefinite
 
 # The first steps begin this far inside: close to the boundary they would be short.
@@ -98,8 +99,8 @@ def _ascend(H, d, base, r, cutoff, t, u, lam, nu, beta, need):
         for j in range(m):
             rest[j] = d[j] - u[j]
             room.prices[j] = u[j] * u[j] / t[j]
-        _times(room.P, rest, room.w)
-        bound = base - _dot(room.w, rest) - sum_largest(room.prices, m, r)
+        times(room.P, rest, room.w)
+        bound = base - dot(room.w, rest) - sum_largest(room.prices, m, r)
         if bound > best:
             best = bound
             for j in range(m):
@@ -184,20 +185,20 @@ def _newton(t, u, lam, nu, beta, r, room):
         U[i, i] += Dt[i]
     if not factor(U, m):
         return np.nan, 0.0
-    _times(M, ru, dt)
-    _times(M, ul, du)
-    l2, r2 = ll - _dot(ul, du), rl - _dot(ul, dt)
+    times(M, ru, dt)
+    times(M, ul, du)
+    l2, r2 = ll - dot(ul, du), rl - dot(ul, dt)
     for j in range(m):
         x[j] = tl[j] + w[j] * ul[j] - D3[j] * du[j]
         dt[j] = rt[j] + w[j] * ru[j] - D3[j] * dt[j]
         dnu[j] = x[j]
     solve_factored(U, dt, m)
     solve_factored(U, x, m)
-    dlam = (r2 - _dot(dnu, dt)) / (l2 - _dot(dnu, x))
+    dlam = (r2 - dot(dnu, dt)) / (l2 - dot(dnu, x))
     for j in range(m):
         dt[j] -= dlam * x[j]
         x[j] = ru[j] - dlam * ul[j] - D3[j] * dt[j]
-    _times(M, x, du)
+    times(M, x, du)
     decrease = gl * dlam
     for j in range(m):
         du[j] += w[j] * dt[j]
@@ -238,17 +239,3 @@ def _is_definite(H, t, U):
             U[i, j] = H[i, j]
         U[i, i] -= t[i]
     return factor(U, m)
-
-
-@kernel
-def _times(P, x, out):
-    for i in range(len(x)):
-        out[i] = _dot(P[i], x)
-
-
-@fast_kernel
-def _dot(x, y):
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * y[j]
-    return total

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import fast_kernel, kernel
+from bestk.base.compiling import kernel
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.bounds.kernels.choice import Options, choose
 from bestk.bounds.kernels.conclude import proven
+from bestk.bounds.kernels.vectors import add, dot, times
 from bestk.form.dense import slope_errors
 
 # Temperature of the exact maximum.
@@ -66,7 +67,7 @@ def point_at(clusters, g, state, k, mu):
     """The dual vector g, evaluated at temperature mu; `g` is kept and moves."""
     p = len(g)
     point = Point(g, np.empty(p), np.empty(p), np.empty(1))
-    _times(clusters.Q, g, point.Qg)
+    times(clusters.Q, g, point.Qg)
     c, options = clusters.c, clusters.options
     point.value[0] = _evaluate(c, options, g, point.Qg, state, k, mu, point.gradient)
     return point
@@ -87,8 +88,8 @@ def climb(clusters, point, memory, state, k, mu, cutoff, closeness, steps):
         if bound >= cutoff:
             return True
         _direction(memory, gradient, direction, weights)
-        _times(Q, direction, Qdirection)
-        slope, length = 2.0 * _dot(Qdirection, gradient), 1.0
+        times(Q, direction, Qdirection)
+        slope, length = 2.0 * dot(Qdirection, gradient), 1.0
         while True:
             for j in range(p):
                 new_g[j] = g[j] + length * direction[j]
@@ -117,7 +118,7 @@ def prove(clusters, g, state, k, with_feature):
     Q, c, options, floor, m, eps = clusters
     p = len(c)
     Qg, b = np.empty(p), np.zeros(p)
-    _times(Q, g, Qg)
+    times(Q, g, Qg)
     quadratic, size = 0.0, 0.0
     for j in range(p):
         quadratic += g[j] * Qg[j]
@@ -143,7 +144,7 @@ def _evaluate(c, options, g, Qg, state, k, mu, gradient):
     total = choose(options, u, state, k, mu, gradient, np.empty(0))
     for j in range(len(g)):
         gradient[j] -= g[j]
-    return 1.0 - _dot(g, Qg) - total
+    return 1.0 - dot(g, Qg) - total
 
 
 @kernel
@@ -154,13 +155,13 @@ def _direction(memory, gradient, direction, weights):
     for j in range(p):
         direction[j] = gradient[j]
     for i in range(last, -1, -1):
-        weights[i] = inverse[i] * _dot(Qs[i], direction)
-        _add(direction, -weights[i], y[i])
-    scale = 0.2 if last < 0 else _dot(Qs[last], y[last]) / _dot(Qy[last], y[last])
+        weights[i] = inverse[i] * dot(Qs[i], direction)
+        add(direction, -weights[i], y[i])
+    scale = 0.2 if last < 0 else dot(Qs[last], y[last]) / dot(Qy[last], y[last])
     for j in range(p):
         direction[j] *= scale
     for i in range(last + 1):
-        _add(direction, weights[i] - inverse[i] * _dot(Qy[i], direction), s[i])
+        add(direction, weights[i] - inverse[i] * dot(Qy[i], direction), s[i])
 
 
 @kernel
@@ -178,28 +179,8 @@ def _remember(Q, memory, length, direction, Qdirection, gradient, new_gradient):
     for j in range(s.shape[1]):
         s[i, j], Qs[i, j] = length * direction[j], length * Qdirection[j]
         y[i, j] = gradient[j] - new_gradient[j]
-    _times(Q, y[i], Qy[i])
-    curvature = _dot(s[i], Qy[i])
+    times(Q, y[i], Qy[i])
+    curvature = dot(s[i], Qy[i])
     if curvature > 0.0:
         inverse[i] = 1.0 / curvature
         count[0] += 1
-
-
-@kernel
-def _times(Q, x, out):
-    for i in range(len(x)):
-        out[i] = _dot(Q[i], x)
-
-
-@fast_kernel
-def _dot(x, y):
-    total = 0.0
-    for j in range(len(x)):
-        total += x[j] * y[j]
-    return total
-
-
-@fast_kernel
-def _add(x, a, y):
-    for j in range(len(x)):
-        x[j] += a * y[j]
