@@ -113,7 +113,7 @@ def in_units(seed: int):
         if rng.random() < 0.7:
             close = [None, 0.0, 1e-5][rng.integers(3)]
             force.units(
-                nodes=int(rng.integers(1, 6)), in_round=int(rng.integers(1, 5)), close=close
+                nodes=int(rng.integers(1, 6)), in_flight=int(rng.integers(1, 5)), close=close
             )
         if rng.random() < 0.7:
             force.closed_in_units_only()

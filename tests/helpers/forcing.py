@@ -57,7 +57,7 @@ class Force:
     def narrowed_at_once(self) -> None:
         """Boxes are narrowed after the first few nodes, whatever that costs."""
         self._tune(narrow_after=0.0)
-        self.units(nodes=4, in_round=2)
+        self.units(nodes=4, in_flight=2)
 
     def never_narrowed(self) -> None:
         self._tune(narrow_after=float("inf"))
@@ -66,12 +66,14 @@ class Force:
         """How much larger than its first model an automatic box is."""
         self._tune(box_factor=factor)
 
-    def units(self, *, nodes: int, in_round: int | None = None, close: float | None = None) -> None:
-        """Nodes of a unit, units of a round, and model seconds of enumerations in units."""
+    def units(
+        self, *, nodes: int, in_flight: int | None = None, close: float | None = None
+    ) -> None:
+        """Nodes of a unit, units in flight, and model seconds of enumerations in units."""
         self._tune(
             unit_nodes=nodes,
             first_unit_nodes=nodes,
-            round_units=in_round,
+            units_in_flight=in_flight,
             unit_close=close,
             unit_close_bounds=None if close is None else 0.0,
         )

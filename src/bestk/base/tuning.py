@@ -181,8 +181,8 @@ class Tuning:
 
     # Units of work --------------------------------------------------------------------------
 
-    round_units: int = 64
-    """Units that are explored between two merges: enough for many threads, few to wait for."""
+    units_in_flight: int = 64
+    """Units that are explored at a time: enough for many threads, few that miss a better model."""
     unit_nodes: int = 300
     """Nodes of a unit, at most: about what its own charges cost, and some tens of milliseconds."""
     first_unit_nodes: int = 32
@@ -223,6 +223,8 @@ class Tuning:
     """A node is closed by enumeration if that costs no more than this many bounds."""
     close_always: float = 5e-4
     """Model seconds that an enumeration may always cost: next to nothing."""
+    units_per_node: float = 2.0
+    """Units that an open node is likely to take, where it is asked whether to close all of them."""
     preparing_counts: float = 0.2
     """How much a second spent on matrices allows for closing everything, beside one on nodes."""
     batch_seconds: float = 1.0

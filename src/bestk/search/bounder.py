@@ -37,7 +37,7 @@ class Bounder:
         self.is_started = self.has_best = False
         self.may_narrow = False
         self.outside = np.inf
-        self.n_bounded = 0
+        self.n_bounded = self.n_units = 0
         self.bounding = 0.0
         self.preparing = 0.0
         self.ascending = 0.0
@@ -115,6 +115,21 @@ class Bounder:
         self.ascent = SplitAscent(self.form, self.ascent.split, self.workers)
         self.use(self.split)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the tree has cost as much as a better bound would."""
+        return self.may_optimise and (self._narrows or self.bounding >= self.next_split)
+
+    @property
+    def _narrows(self) -> bool:
+        wait = tuning().narrow_after * (self._narrowing + tuning().small_tree)
+        return self.may_narrow and self.bounding >= wait
+
+    @property
+    def _narrowing(self) -> float:
+        """Model seconds of a narrower box."""
+        return 4 * tuning().per_cube * self.form.p**3
+
     def tighten(
         self,
         sample: Callable[[int], tuple[np.ndarray, np.ndarray]],
@@ -122,17 +137,16 @@ class Bounder:
         cutoff: float,
         stop: Callable[[], bool],
     ) -> None:
-        """Whenever the tree has cost as much as a better bound would, prepare one.
+        """Prepare a better bound, once it is due.
 
         First a narrower box, then again and again a diagonal that is fitted to open nodes, of which
         `sample` gives states and dual vectors.
         """
-        if not self.may_optimise:
+        if not self.is_due:
             return
         now = tuning()
-        narrowing = 4 * now.per_cube * self.form.p**3
-        if self.may_narrow and self.bounding >= now.narrow_after * (narrowing + now.small_tree):
-            self.preparing += narrowing
+        if self._narrows:
+            self.preparing += self._narrowing
             self.may_narrow = False
             box = ridge_box(self.form, self.first.smallest, k, cutoff)
             if box is not None:
@@ -164,7 +178,7 @@ class Bounder:
     # In a checkpoint ------------------------------------------------------------------------
 
     _PLAIN = (
-        "n_bounded", "bounding", "preparing", "ascending", "scanning", "next_split",
+        "n_bounded", "n_units", "bounding", "preparing", "ascending", "scanning", "next_split",
         "split_number", "may_narrow", "outside", "has_best",
     )  # fmt: skip
 
