@@ -169,8 +169,8 @@ class Bounder:
             return None
         self.has_best = True
         found = own_charges(form.A, form.c, 1.0, k, cutoff, self.first.t)
-        t = None if found is None else proven_charges(form.A, found.t, form.eps)
-        if t is None:
+        t = proven_charges(form.A, found.t, form.eps)
+        if found.bound == -np.inf or len(t) == 0:
             return None
         self.ascent = SplitAscent(form, Split(t=t), self.workers)
         return self.ascent.split

@@ -13,6 +13,7 @@ from bestk.bounds.kernels.conclude import Charges, Known, conclude
 from bestk.bounds.kernels.relaxation import Relaxed, descend
 from bestk.form.dense import residual, slope_errors
 from bestk.form.matrix import CAUTION
+from bestk.subtrees.local import Local
 from bestk.subtrees.unit import BRANCHED, CLOSED, EMPTY, OPEN, PRUNED, RESISTING
 from bestk.supports.prices import scan_seconds
 from bestk.supports.scan import condition, fit_rows, scan
@@ -21,27 +22,6 @@ from bestk.supports.scan import condition, fit_rows, scan
 _NEARLY_PERFECT = 1e-6
 # Supports that one unit may list, and one node: more are looked at with the data at hand.
 MOST_HITS, _MOST_AT_NODE = 256, 32
-
-
-class Local(NamedTuple):
-    """The part of a form that a unit is about, its first ``gone`` features IN and eliminated.
-
-    What is left of A and c for the others is H and d: relaxations are solved there, with charges
-    t[gone:]. The dual vector of the others determines that of the first: ``lifted - lift @ g``.
-    Proofs are about A, c, t and the box, for all of them.
-    """
-
-    A: np.ndarray
-    c: np.ndarray
-    t: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    gone: int
-    H: np.ndarray
-    d: np.ndarray
-    base: float
-    lift: np.ndarray
-    lifted: np.ndarray
 
 
 class ClusterLocal(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 
 from bestk.base.compiling import kernel
 from bestk.base.constants import IN, OUT
-from bestk.subtrees.unit import BRANCHED, CLOSED
+from bestk.subtrees.unit import BRANCHED, CLOSED, OPEN, RESISTING
 
 
 @kernel
@@ -59,3 +59,28 @@ def pack(nodes, count, state, here):
                     fixed_out[n_out] = here[j]
                     n_out += 1
     return needed, dual_ends, features, values, in_ends, fixed_in, out_ends, fixed_out
+
+
+@kernel
+def left_open(nodes, count, is_untouched, state, here, p):
+    """Numbers and states of nodes that are left open; -1 for the root of an untouched unit."""
+    if is_untouched:
+        states = np.full((1, p), OUT, np.int8)
+        states[0, here] = state
+        return np.full(1, -1), states
+    fate = nodes.fate[:count]
+    left = np.flatnonzero((fate == OPEN) | (fate == RESISTING))
+    states = np.full((len(left), p), OUT, np.int8)
+    for row in range(len(left)):
+        states[row, here] = nodes.states[left[row]]
+    return left, states
+
+
+@kernel
+def named(features, count, here):
+    """Features that were branched on, by their names in the form; -1 stays."""
+    names = np.full(count, -1, np.int32)
+    for i in range(count):
+        if features[i] >= 0:
+            names[i] = here[features[i]]
+    return names

@@ -1,0 +1,139 @@
+"""The part of a form that a unit is about: features that are OUT are gone, those that are IN
+eliminated, and the charges are those of the unit, perhaps its own.
+
+All of it is compiled: while one thread prepares a unit, the others need not wait for it.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bestk.base.compiling import kernel
+from bestk.base.constants import FREE, IN
+from bestk.bounds.interior import own_charges, proven_charges
+from bestk.bounds.kernels.cholesky import factor, solve_factored
+
+# A share of the smallest charge for features that are IN is only safe where that is well above
+# what whoever checks the proof may have to take off for rounding.
+_SAFE = 1e-7
+# Added to the diagonal of features that depend on each other: any solution serves the search.
+_LITTLE = 1e-10
+
+
+class Local(NamedTuple):
+    """The part of a form that a unit is about, its first ``gone`` features IN and eliminated.
+
+    What is left of A and c for the others is H and d: relaxations are solved there, with charges
+    t[gone:]. The dual vector of the others determines that of the first: ``lifted - lift @ g``.
+    Proofs are about A, c, t and the box, for all of them.
+    """
+
+    A: np.ndarray
+    c: np.ndarray
+    t: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    gone: int
+    H: np.ndarray
+    d: np.ndarray
+    base: float
+    lift: np.ndarray
+    lifted: np.ndarray
+
+
+class Whole(NamedTuple):
+    """The form, in a box or not. ``least`` is a charge that features that are IN may bear."""
+
+    A: np.ndarray
+    c: np.ndarray
+    lo: np.ndarray
+    hi: np.ndarray
+    eps: float
+    k: int
+    is_boxed: bool
+    least: float
+
+
+@kernel
+def localise(whole, state, t, own, cutoff):
+    """(features, the part of the form, whether its charges are its own)
+
+    With `own` better charges than t are looked for. Within a box features that are IN cannot be
+    eliminated: relaxations need all of them.
+    """
+    here, n_inside = _features(state, whole.is_boxed)
+    gone = 0 if whole.is_boxed else n_inside
+    A, c, q = _block(whole.A, here), whole.c[here], len(here)
+    charges = t[here]
+    H, d, base, lift, lifted = _eliminated(A, c, gone)
+    has_own = False
+    if own and not whole.is_boxed and q > gone and (gone == 0 or whole.least >= _SAFE):
+        found = own_charges(H, d, base, whole.k - gone, cutoff, charges[gone:].copy())
+        if found.bound > -np.inf:
+            wanted = np.full(q, whole.least)
+            wanted[gone:] = found.t
+            proven = proven_charges(A, wanted, whole.eps)
+            if len(proven) > 0:
+                charges, has_own = proven, True
+    lo, hi = whole.lo[here], whole.hi[here]
+    return here, Local(A, c, charges, lo, hi, gone, H, d, base, lift, lifted), has_own
+
+
+@kernel
+def _features(state, in_order):
+    """Features that are not OUT, in their order or IN before FREE, and how many are IN."""
+    here, n_inside, count = np.empty(len(state), np.int64), 0, 0
+    for j in range(len(state)):
+        n_inside += state[j] == IN
+        if state[j] == IN or (in_order and state[j] == FREE):
+            here[count] = j
+            count += 1
+    for j in range(len(state)):
+        if not in_order and state[j] == FREE:
+            here[count] = j
+            count += 1
+    return here[:count].copy(), n_inside
+
+
+@kernel
+def _block(A, here):
+    q = len(here)
+    block = np.empty((q, q))
+    for i in range(q):
+        for j in range(q):
+            block[i, j] = A[here[i], here[j]]
+    return block
+
+
+@kernel
+def _eliminated(A, c, gone):
+    """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features."""
+    q = len(c)
+    m = q - gone
+    H, d, base = A[gone:, gone:].copy(), c[gone:].copy(), 1.0
+    lift, lifted = np.empty((gone, m)), c[:gone].copy()
+    if gone == 0:
+        return H, d, base, lift, lifted
+    U, x = A[:gone, :gone].copy(), np.empty(gone)
+    if not factor(U, gone):
+        U[:] = A[:gone, :gone]
+        for i in range(gone):
+            U[i, i] += _LITTLE
+        factor(U, gone)
+    solve_factored(U, lifted, gone)
+    for j in range(m):
+        for i in range(gone):
+            x[i] = A[i, gone + j]
+        solve_factored(U, x, gone)
+        for i in range(gone):
+            lift[i, j] = x[i]
+    for i in range(gone):
+        base -= c[i] * lifted[i]
+        for j in range(m):
+            d[j] -= A[i, gone + j] * lifted[i]
+            for e in range(j, m):
+                H[j, e] -= A[i, gone + j] * lift[i, e]
+    for j in range(m):
+        for e in range(j + 1, m):
+            H[e, j] = H[j, e]
+    return H, d, base, lift, lifted
