@@ -12,7 +12,7 @@ from bestk.subtrees.local import Whole, localise
 
 def whole_of(form, k, least):
     is_boxed = bool(np.isfinite(form.lo).any() or np.isfinite(form.hi).any())
-    return Whole(form.A, form.c, form.lo, form.hi, form.eps, k, is_boxed, least)
+    return Whole(form.A, form.c, form.lo, form.hi, form.eps, k, is_boxed, least, 1e-5)
 
 
 @seeds(2000, chunk=250)
@@ -58,7 +58,7 @@ def test_features_that_depend_on_each_other_leave_numbers():
     """Two copies that are both IN: any solution serves the search."""
     A = np.array([[1.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
     c, infinite = np.array([0.4, 0.4, 0.3]), np.full(3, np.inf)
-    whole = Whole(A, c, -infinite, infinite, 1e-15, 3, False, 0.0)
+    whole = Whole(A, c, -infinite, infinite, 1e-15, 3, False, 0.0, 1e-5)
     state = np.array([IN, IN, FREE], dtype=np.int8)
     _, local, has_own = localise(whole, state, np.zeros(3), True, 0.5)
     assert not has_own

@@ -44,7 +44,7 @@ class OwnCharges(NamedTuple):
     steps: int
 
 
-@kernel
+@step
 def own_charges(H, d, base, r, cutoff, start):
     """The best charges for choosing r features under H, d.
 
@@ -68,7 +68,7 @@ def own_charges(H, d, base, r, cutoff, start):
     return OwnCharges(t, g, bound, steps) if np.isfinite(bound) else nothing
 
 
-@kernel
+@step
 def proven_charges(A, t, error):
     """Charges that are proven to leave A - diag(t) positive semidefinite, cut a little if need be.
 
@@ -93,7 +93,7 @@ def own_charges_multiplies(m: int) -> float:
     return 20 * 6.0 * m**3
 
 
-@kernel
+@step
 def _ascend(H, d, base, r, cutoff, t, u, lam, nu, beta, need):
     """(bound, t, dual vector, steps) at the best point; t, u and nu move in place."""
     m = len(d)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.constants import FREE
 from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
-from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.methods import bound_nodes, make_method
 from bestk.bounds.methods.descent import Descent
 from bestk.bounds.node_batch import NodeBatch
@@ -19,6 +19,7 @@ from bestk.bounds.ridge_box import Box, ridge_box
 from bestk.bounds.split import Split
 from bestk.bounds.split_ascent import SplitAscent
 from bestk.form.standard_form import StandardForm
+from bestk.subtrees.local import Whole, localise
 from bestk.subtrees.recorder import Recorder
 
 
@@ -168,11 +169,13 @@ class Bounder:
         if self.has_best or form.is_boxed or form.p > tuning().root_features:
             return None
         self.has_best = True
-        found = own_charges(form.A, form.c, 1.0, k, cutoff, self.first.t)
-        t = proven_charges(form.A, found.t, form.eps)
-        if found.bound == -np.inf or len(t) == 0:
+        least = self.first.smallest
+        whole = Whole(form.A, form.c, form.lo, form.hi, form.eps, k, False, least, 0.0)
+        free = np.full(form.p, FREE, dtype=np.int8)
+        _, local, is_better = localise(whole, free, self.first.t, True, cutoff)
+        if not is_better:
             return None
-        self.ascent = SplitAscent(form, Split(t=t), self.workers)
+        self.ascent = SplitAscent(form, Split(t=local.t), self.workers)
         return self.ascent.split
 
     # In a checkpoint ------------------------------------------------------------------------

@@ -108,7 +108,7 @@ class Forming:
 
     def _most_nodes(self, n_nodes: int) -> int:
         """Nodes of a unit: few in small trees, so that there are soon many units."""
-        return int(np.clip(n_nodes // 8, tuning().first_unit_nodes, tuning().unit_nodes))
+        return max(tuning().first_unit_nodes, min(n_nodes // 8, tuning().unit_nodes))
 
     def nbytes(self, n_open: int, n_nodes: int, n_workers: int) -> int:
         """What units in flight take until they are merged: rows of numbers, mostly zero later."""

@@ -25,7 +25,8 @@ class Local(NamedTuple):
 
     What is left of A and c for the others is H and d: relaxations are solved there, with charges
     t[gone:]. The dual vector of the others determines that of the first: ``lifted - lift @ g``.
-    Proofs are about A, c, t and the box, for all of them.
+    Proofs are about A, c, t and the box, for all of them. Dual vectors are kept in single precision
+    if ``is_single``: where charges are large enough for that.
     """
 
     A: np.ndarray
@@ -39,10 +40,15 @@ class Local(NamedTuple):
     base: float
     lift: np.ndarray
     lifted: np.ndarray
+    is_single: bool
 
 
 class Whole(NamedTuple):
-    """The form, in a box or not. ``least`` is a charge that features that are IN may bear."""
+    """The form, in a box or not.
+
+    ``least`` is a charge that features that are IN may bear, ``single_from`` a mean charge from
+    which on single precision is enough.
+    """
 
     A: np.ndarray
     c: np.ndarray
@@ -52,6 +58,7 @@ class Whole(NamedTuple):
     k: int
     is_boxed: bool
     least: float
+    single_from: float
 
 
 @kernel
@@ -76,7 +83,10 @@ def localise(whole, state, t, own, cutoff):
             if len(proven) > 0:
                 charges, has_own = proven, True
     lo, hi = whole.lo[here], whole.hi[here]
-    return here, Local(A, c, charges, lo, hi, gone, H, d, base, lift, lifted), has_own
+    enough = whole.single_from
+    is_single = charges.mean() >= enough and charges.min() >= 0.1 * enough
+    local = Local(A, c, charges, lo, hi, gone, H, d, base, lift, lifted, is_single)
+    return here, local, has_own
 
 
 @kernel

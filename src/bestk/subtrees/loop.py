@@ -48,7 +48,6 @@ class Terms(NamedTuple):
     shift: float
     slack: float
     is_boxed: bool
-    is_single: bool
     fixing: bool
     close_below: float
     nodes: int
@@ -180,7 +179,8 @@ class _Work(NamedTuple):
 
 
 def _work_on_diagonal(local, terms):
-    _, c, t, lo, hi, gone, H, d, _, _, _ = local
+    c, t, lo, hi = local.c, local.t, local.lo, local.hi
+    gone, H, d = local.gone, local.H, local.d
     q = c.shape[0]
     return _Work(
         Relaxed(H, d, t[gone:], lo[gone:], hi[gone:]),
@@ -267,7 +267,7 @@ def _lift(local, terms, g):
         for j in range(lift.shape[1]):
             total -= lift[i, j] * g[gone + j]
         g[i] = total
-    if terms.is_single:
+    if local.is_single:
         for j in range(g.shape[0]):
             g[j] = np.float64(np.float32(g[j]))
 

@@ -2,13 +2,32 @@
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import IN, OUT
 from bestk.subtrees.unit import BRANCHED, CLOSED, OPEN, RESISTING
 
 
 @kernel
-def pack(nodes, count, state, here):
+def hand_over(found, state, here, p):
+    """What the loop has found, without the room that it left, in the numbers of the form.
+
+    All of it is made here, without the GIL: nodes, what :func:`_packed` keeps of them, what is left
+    open, and the rest.
+    """
+    nodes, count, stack, hits, n_hits, support, value, dropped, multiplies, scanning = found
+    is_untouched = len(stack) > 0 and stack[0] < 0
+    return (
+        (nodes.parent[:count].copy(), _named(nodes.feature, count, here),
+         nodes.inside[:count].copy(), nodes.fate[:count].copy(), nodes.bounds[:count].copy(),
+         nodes.levels[:count].copy()),
+        _packed(nodes, count, state, here),
+        _left_open(nodes, count, is_untouched, state, here, p),
+        (hits[:n_hits].copy(), support, value, dropped, multiplies, scanning),
+    )  # fmt: skip
+
+
+@kernel
+def _packed(nodes, count, state, here):
     """(which duals are kept, these, features fixed IN, and OUT), rows end to end, of `count` nodes.
 
     Children and enumerations prove what a node's own dual vector would: it is kept where it fixes
@@ -61,8 +80,8 @@ def pack(nodes, count, state, here):
     return needed, dual_ends, features, values, in_ends, fixed_in, out_ends, fixed_out
 
 
-@kernel
-def left_open(nodes, count, is_untouched, state, here, p):
+@step
+def _left_open(nodes, count, is_untouched, state, here, p):
     """Numbers and states of nodes that are left open; -1 for the root of an untouched unit."""
     if is_untouched:
         states = np.full((1, p), OUT, np.int8)
@@ -76,8 +95,8 @@ def left_open(nodes, count, is_untouched, state, here, p):
     return left, states
 
 
-@kernel
-def named(features, count, here):
+@step
+def _named(features, count, here):
     """Features that were branched on, by their names in the form; -1 stays."""
     names = np.full(count, -1, np.int32)
     for i in range(count):
