@@ -158,13 +158,13 @@ class Tuning:
     """Listed supports that are fitted: more take longer than branching."""
     few_hits: int = 32
     """Listed supports that are fitted without another look."""
-    per_beginning: float = 0.9e-6
+    per_beginning: float = 0.3e-6
     """Seconds of a scan of triples, whatever its size: arrays are made and scaled."""
-    per_first: float = 4e-8
+    per_first: float = 8e-8
     """Seconds per first feature of triples."""
-    per_pair_row: float = 1.8e-8
+    per_pair_row: float = 5e-9
     """Seconds per row of pairs: loops start and end, and run over more than the row."""
-    per_support: float = 0.28e-9
+    per_support: float = 0.13e-9
     """Seconds per support of a scan."""
     per_update: float = 0.5e-9
     """Seconds per multiply-add of an elimination."""
@@ -221,8 +221,9 @@ class Tuning:
     """Seconds per multiply-add of a factorisation."""
     close_below: float = 5.0
     """A node is closed by enumeration if that costs no more than this many bounds."""
-    close_always: float = 5e-4
-    """Model seconds that an enumeration may always cost: next to nothing."""
+    close_always: float = 1e-3
+    """Model seconds that an enumeration may always cost: less than a bound and what it takes to
+    prepare the root for one."""
     units_per_node: float = 2.0
     """Units that an open node is likely to take, where it is asked whether to close all of them."""
     preparing_counts: float = 0.2

@@ -90,14 +90,21 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
         count = 1
     else:
         stack[0], top = -1, 1
-    done = 0
+    done, bounded = 0, 0
     while True:
         for i in range(done, count):
-            before = nodes.states[i].copy()
-            multiplies += _bound(local, terms, effort, nodes, i, work)
-            fate, dropped, n_hits, scanning = _judge(
-                local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
+            # Where a scan costs less than bounds did so far, a bound could only cost more.
+            cheap = prices.per_multiply * multiplies / max(bounded, 1)
+            fate, n_hits, scanning = _close_at_once(
+                local, terms, prices, nodes, i, cheap, hits, n_hits, scanning
             )
+            if fate == OPEN:
+                before = nodes.states[i].copy()
+                multiplies += _bound(local, terms, effort, nodes, i, work)
+                bounded += 1
+                fate, dropped, n_hits, scanning = _judge(
+                    local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
+                )
             nodes.fate[i] = fate
             if fate == OPEN:
                 stack[top] = i
@@ -293,6 +300,23 @@ def _prove(local, terms, nodes, i, work):
         work.gains, work.free_gains,
     )  # fmt: skip
     nodes.bounds[i] = max(bound, nodes.bounds[i])  # its parent's holds, too
+
+
+@step
+def _close_at_once(local, terms, prices, nodes, i, cheap, hits, n_hits, scanning):
+    """(CLOSED or OPEN, hits listed, seconds of scans) for a node that has not been bounded."""
+    state = nodes.states[i]
+    n_inside, n_free = _count(state, IN), _count(state, FREE)
+    r = terms.k - n_inside
+    if nodes.feature[i] < 0 or not 0 < r < n_free:
+        return OPEN, n_hits, scanning
+    seconds = scan_seconds(prices, n_free, n_inside, r)
+    if seconds > min(cheap, terms.close_below):
+        return OPEN, n_hits, scanning
+    found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
+    if found < 0:
+        return OPEN, n_hits, scanning + seconds
+    return CLOSED, found, scanning + seconds
 
 
 @step

@@ -52,7 +52,8 @@ def _packed(nodes, count, state, here):
         in_ends[i], out_ends[i] = n_in, n_out
         if moved > 0 or (nodes.fate[i] != BRANCHED and nodes.fate[i] != CLOSED):
             needed[i] = True
-        if parent >= 0 and nodes.bounds[i] == nodes.bounds[parent]:
+        inherits = nodes.fate[i] != CLOSED and parent >= 0
+        if inherits and nodes.bounds[i] == nodes.bounds[parent]:
             needed[parent] = True
     size = 0
     for i in range(count):
