@@ -141,8 +141,8 @@ class Tuning:
     cluster_node_closeness: float = 3e-2
     """The same at nodes, which start from their parent's dual vector."""
     clusters_below: float = 0.6
-    """Cluster bounds cost several times as much as others, and take over the tree if they leave less
-    than this share of the root's gap."""
+    """Cluster bounds cost several times as much as others, and take over the tree if they leave
+    less than this share of the root's gap."""
     cluster_cubes: float = 10.0
     """Products of p^3 that finding clusters and proving a split over them takes, about."""
     cluster_evaluations: float = 200.0
