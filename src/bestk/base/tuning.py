@@ -128,7 +128,7 @@ class Tuning:
     """Correlation with the seed below which a feature stays outside its cluster."""
     cluster_followers: float = 0.5
     """Share of the possible charge that followers get; the less, the more is left for seeds."""
-    cluster_temperatures: tuple[float, ...] = (1e-2, 1e-3)
+    cluster_temperatures: tuple[float, ...] = (1e-2, 2e-3)
     """Temperatures of the smoothed maximum at the root, relative to the incumbent's value."""
     cluster_steps: int = 60
     """Quasi-Newton steps for each temperature, at most."""
@@ -138,11 +138,11 @@ class Tuning:
     """Steps that a quasi-Newton direction remembers."""
     cluster_closeness: float = 1e-3
     """A step that gains less than this share of what is missing to the cutoff is the last one."""
-    cluster_node_closeness: float = 1e-2
+    cluster_node_closeness: float = 3e-2
     """The same at nodes, which start from their parent's dual vector."""
-    clusters_below: float = 0.42
-    """Cluster bounds cost ten to twenty times as much as others, and take over the tree if they
-    leave less than this share of the root's gap."""
+    clusters_below: float = 0.6
+    """Cluster bounds cost several times as much as others, and take over the tree if they leave
+    less than this share of the root's gap."""
     cluster_cubes: float = 10.0
     """Products of p^3 that finding clusters and proving a split over them takes, about."""
     cluster_evaluations: float = 200.0

@@ -8,7 +8,7 @@ from numba.extending import overload
 from bestk.base.compiling import OPTIONS, kernel, step
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.kernels.active_set import Room, room_for, settle
-from bestk.bounds.kernels.cluster_ascent import Clusters, climb, memory_for, point_at, prove
+from bestk.bounds.kernels.cluster_ascent import Clusters, Work, begin, climb, prove, work_for
 from bestk.bounds.kernels.conclude import Charges, Known, conclude
 from bestk.bounds.kernels.relaxation import Relaxed, descend
 from bestk.form.dense import residual, slope_errors
@@ -418,25 +418,32 @@ def _rounded_value(local, terms, nodes, i, rounding):
 # Clusters -----------------------------------------------------------------------------------
 
 
+# Multiplications for each feature that an evaluation of the bound is worth.
+_PER_EVALUATION = 600.0
+
+
+class _ClusterWork(NamedTuple):
+    ascent: Work
+    with_feature: np.ndarray
+
+
 def _work_on_clusters(local, terms):
-    return np.empty(local.c.shape[0])
+    p = local.c.shape[0]
+    return _ClusterWork(work_for(local.clusters, terms.k, local.memory), np.empty(p))
 
 
 def _bound_by_clusters(local, terms, effort, nodes, i, work):
-    clusters, g, state = local.clusters, nodes.duals[i], nodes.states[i]
-    p = g.shape[0]
-    point = point_at(clusters, g, state, terms.k, local.mu)
-    memory = memory_for(p, local.memory)
-    climb(
-        clusters, point, memory, state, terms.k, local.mu, terms.cutoff, local.closeness,
-        local.steps,
-    )  # fmt: skip
+    clusters, mu, k, g, state = local.clusters, local.mu, terms.k, nodes.duals[i], nodes.states[i]
+    ascent, with_feature, p = work.ascent, work.with_feature, g.shape[0]
+    before = ascent.evaluations[0]
+    begin(clusters, ascent, g, state, k, mu)
+    climb(clusters, ascent, state, k, mu, terms.cutoff, local.closeness, local.steps)
     for j in range(p):
-        g[j] = np.float64(np.float32(g[j]))
-    bound = prove(clusters, g, state, terms.k, work)
-    if bound < terms.cutoff:
+        g[j] = np.float64(np.float32(ascent.here.g[j]))
+    bound = prove(clusters, ascent, g, state, k, terms.cutoff, with_feature)
+    if bound < terms.cutoff and terms.fixing:
         for j in range(p):
-            if state[j] == FREE and work[j] >= terms.cutoff:
+            if state[j] == FREE and with_feature[j] >= terms.cutoff:
                 state[j] = OUT
     nodes.bounds[i] = max(bound, nodes.bounds[i])
-    return 3.0 * (memory.filled[0] + 2) * p * p
+    return _PER_EVALUATION * (ascent.evaluations[0] - before) * p + 3.0 * p * p
