@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN
 from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.kernels.cholesky import factor, solve_factored
@@ -70,26 +70,31 @@ def localise(whole, state, t, own, cutoff):
     """
     here, n_inside = _features(state, whole.is_boxed)
     gone = 0 if whole.is_boxed else n_inside
-    A, c, q = _block(whole.A, here), whole.c[here], len(here)
-    charges = t[here]
+    A, q = _block(whole.A, here), len(here)
+    c, charges, lo, hi = np.empty(q), np.empty(q), np.empty(q), np.empty(q)
+    for i in range(q):
+        j = here[i]
+        c[i], charges[i], lo[i], hi[i] = whole.c[j], t[j], whole.lo[j], whole.hi[j]
     H, d, base, lift, lifted = _eliminated(A, c, gone)
     has_own = False
     if own and not whole.is_boxed and q > gone and (gone == 0 or whole.least >= _SAFE):
-        found = own_charges(H, d, base, whole.k - gone, cutoff, charges[gone:].copy())
+        found = own_charges(H, d, base, whole.k - gone, cutoff, charges[gone:])
         if found.bound > -np.inf:
             wanted = np.full(q, whole.least)
-            wanted[gone:] = found.t
+            for j in range(gone, q):
+                wanted[j] = found.t[j - gone]
             proven = proven_charges(A, wanted, whole.eps)
             if len(proven) > 0:
                 charges, has_own = proven, True
-    lo, hi = whole.lo[here], whole.hi[here]
-    enough = whole.single_from
-    is_single = charges.mean() >= enough and charges.min() >= 0.1 * enough
+    total, least = 0.0, np.inf
+    for i in range(q):
+        total, least = total + charges[i], min(least, charges[i])
+    is_single = total >= q * whole.single_from and least >= 0.1 * whole.single_from
     local = Local(A, c, charges, lo, hi, gone, H, d, base, lift, lifted, is_single)
     return here, local, has_own
 
 
-@kernel
+@step
 def _features(state, in_order):
     """Features that are not OUT, in their order or IN before FREE, and how many are IN."""
     here, n_inside, count = np.empty(len(state), np.int64), 0, 0
@@ -105,7 +110,7 @@ def _features(state, in_order):
     return here[:count].copy(), n_inside
 
 
-@kernel
+@step
 def _block(A, here):
     q = len(here)
     block = np.empty((q, q))
@@ -115,21 +120,25 @@ def _block(A, here):
     return block
 
 
-@kernel
+@step
 def _eliminated(A, c, gone):
     """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features."""
-    q = len(c)
-    m = q - gone
-    H, d, base = A[gone:, gone:].copy(), c[gone:].copy(), 1.0
-    lift, lifted = np.empty((gone, m)), c[:gone].copy()
-    if gone == 0:
-        return H, d, base, lift, lifted
-    U, x = A[:gone, :gone].copy(), np.empty(gone)
-    if not factor(U, gone):
-        U[:] = A[:gone, :gone]
+    m = len(c) - gone
+    H, d, base = np.empty((m, m)), np.empty(m), 1.0
+    for j in range(m):
+        d[j] = c[gone + j]
+        for e in range(m):
+            H[j, e] = A[gone + j, gone + e]
+    lift, lifted = np.empty((gone, m)), np.empty(gone)
+    U, x = np.empty((gone, gone)), np.empty(gone)
+    for little in (0.0, _LITTLE):
         for i in range(gone):
-            U[i, i] += _LITTLE
-        factor(U, gone)
+            lifted[i] = c[i]
+            for j in range(gone):
+                U[i, j] = A[i, j]
+            U[i, i] += little
+        if factor(U, gone):
+            break
     solve_factored(U, lifted, gone)
     for j in range(m):
         for i in range(gone):

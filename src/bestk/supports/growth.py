@@ -20,33 +20,43 @@ def best_children(supports, gain, variance, moment, mask, tags, width):
     """
     parents, size = supports.shape
     p = mask.shape[0]
-    score = np.empty(parents * p)
+    # The best so far, in order: which set it is, its score, and where it comes from.
+    sets, best, where = np.empty(width, np.uint64), np.empty(width), np.empty(width, np.int64)
+    count, is_member = 0, np.empty(p, np.bool_)
     for row in range(parents):
+        key = np.uint64(0)
+        for j in range(p):
+            is_member[j] = False
+        for i in range(size):
+            key += tags[supports[row, i]]
+            is_member[supports[row, i]] = True
         for j in range(p):
             v, total = variance[row, j], gain[row]
             if v > DEPENDENT:
                 total += moment[row, j] * moment[row, j] / v
-            score[row * p + j] = -np.rint(total * STEADY) if mask[j] else np.inf
-        for i in range(size):
-            score[row * p + supports[row, i]] = np.inf
-    # A support is reached from at most size + 1 parents: so many contain `width` distinct ones.
-    many = min(len(score), width * (size + 1))
-    candidates = np.flatnonzero(score <= np.partition(score, many - 1)[many - 1])
-    order = candidates[np.argsort(score[candidates], kind="mergesort")]
-    keys = np.zeros(parents, np.uint64)
-    for row in range(parents):
-        for i in range(size):
-            keys[row] += tags[supports[row, i]]
-    seen, chosen, count = {np.uint64(0)}, np.empty(min(width, len(order)), np.int64), 0
-    for flat in order:
-        key = keys[flat // p] + tags[flat % p]
-        if count == width or score[flat] == np.inf:
+            score = np.rint(total * STEADY)
+            if is_member[j] or not mask[j] or (count == width and score <= best[count - 1]):
+                continue
+            count = _enter(sets, best, where, count, key + tags[j], score, row * p + j)
+    return where[:count] // p, where[:count] % p
+
+
+@kernel
+def _enter(sets, best, where, count, key, score, place):
+    """Put a set where it belongs, instead of a worse way to the same one; how many there are."""
+    last = min(count, len(sets) - 1)
+    more = min(count + 1, len(sets))
+    for i in range(count):
+        if sets[i] == key:
+            if best[i] >= score:
+                return count
+            last, more = i, count
             break
-        if key not in seen:
-            seen.add(key)
-            chosen[count] = flat
-            count += 1
-    return chosen[:count] // p, chosen[:count] % p
+    while last > 0 and best[last - 1] < score:
+        sets[last], best[last], where[last] = sets[last - 1], best[last - 1], where[last - 1]
+        last -= 1
+    sets[last], best[last], where[last] = key, score, place
+    return more
 
 
 @kernel
