@@ -82,9 +82,13 @@ class Force:
         """No node is closed by enumeration but inside a unit, and never all that is open."""
         self._tune(close_below=0.0, close_always=0.0, per_closing=1e3)
 
+    def scans_before_bounds(self) -> None:
+        """Units scan a node whenever they may, and bound it only if that did not close it."""
+        self._tune(per_unit_multiply=1.0)
+
     def own_charges(self) -> None:
-        """Every unit looks for charges of its own."""
-        self._tune(own_always=float("inf"))
+        """Every unit looks for charges of its own, and takes what it finds."""
+        self._tune(own_always=float("inf"), own_from=-float("inf"))
 
     def methods(
         self,

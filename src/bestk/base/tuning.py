@@ -206,6 +206,9 @@ class Tuning:
     share a diagonal that improves step by step."""
     root_features: int = 600
     """Features up to which the charges that large subtrees share begin with the root's best."""
+    own_from: float = 0.2
+    """Share of what is missing to the cutoff that charges of a unit's own have to gain: features
+    are fixed less often by them."""
     own_share: float = 1.0
     """Model seconds that ascents may cost for each one of exploring."""
     own_always: float = 0.02

@@ -170,9 +170,9 @@ class Bounder:
             return None
         self.has_best = True
         least = self.first.smallest
-        whole = Whole(form.A, form.c, form.lo, form.hi, form.eps, k, False, least, 0.0)
+        whole = Whole(form.A, form.c, form.lo, form.hi, form.eps, k, False, least, 0.0, 0.0)
         free = np.full(form.p, FREE, dtype=np.int8)
-        _, local, is_better = localise(whole, free, self.first.t, True, cutoff)
+        _, local, is_better = localise(whole, free, self.first.t, True, -np.inf, cutoff)
         if not is_better:
             return None
         self.ascent = SplitAscent(form, Split(t=local.t), self.workers)

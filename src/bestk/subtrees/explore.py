@@ -31,8 +31,9 @@ def explore(subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON) -> Out
     here, local, has_own = np.arange(s.p), _clustered(s, unit.value), False
     if s.clusters is None:
         least = s.inside_share * s.least
-        whole = Whole(s.A, s.c, s.lo, s.hi, s.eps, s.k, s.is_boxed, least, s.single_from)
-        here, local, has_own = localise(whole, state, unit.t, unit.own, unit.cutoff)
+        shares = least, s.single_from, s.own_from
+        whole = Whole(s.A, s.c, s.lo, s.hi, s.eps, s.k, s.is_boxed, *shares)
+        here, local, has_own = localise(whole, state, unit.t, unit.own, unit.bound, unit.cutoff)
         state, dual = state[here], dual[here]
     start = state, dual, unit.level, unit.bound, has_own
     found = run(local, terms, s.effort, s.prices, *start, stop)

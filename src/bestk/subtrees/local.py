@@ -47,7 +47,8 @@ class Whole(NamedTuple):
     """The form, in a box or not.
 
     ``least`` is a charge that features that are IN may bear, ``single_from`` a mean charge from
-    which on single precision is enough.
+    which on single precision is enough. ``own_from`` is the share of what is missing to the cutoff
+    that charges of a unit's own have to gain.
     """
 
     A: np.ndarray
@@ -59,13 +60,16 @@ class Whole(NamedTuple):
     is_boxed: bool
     least: float
     single_from: float
+    own_from: float
 
 
 @kernel
-def localise(whole, state, t, own, cutoff):
+def localise(whole, state, t, own, bound, cutoff):
     """(features, the part of the form, whether its charges are its own)
 
-    With `own` better charges than t are looked for. Within a box features that are IN cannot be
+    With `own` better charges than t, which prove `bound`, are looked for. Those that raise the
+    bound most make many features equally good, so that fewer are fixed: a little more is not worth
+    that. Within a box features that are IN cannot be
     eliminated: relaxations need all of them.
     """
     here, n_inside = _features(state, whole.is_boxed)
@@ -79,7 +83,9 @@ def localise(whole, state, t, own, cutoff):
     has_own = False
     if own and not whole.is_boxed and q > gone and (gone == 0 or whole.least >= _SAFE):
         found = own_charges(H, d, base, whole.k - gone, cutoff, charges[gone:])
-        if found.bound > -np.inf:
+        # Not a number where nothing was proven before: then any charges are worth it.
+        too_little = found.bound < bound + whole.own_from * (cutoff - bound)
+        if found.bound > -np.inf and not too_little:
             wanted = np.full(q, whole.least)
             for j in range(gone, q):
                 wanted[j] = found.t[j - gone]

@@ -31,7 +31,8 @@ class Subproblem:
     """What all units of a search share: the standard form as arrays, and how to explore it.
 
     ``least`` is a charge that every feature can bear at once: proven like any split. Features that
-    are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own.
+    are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own,
+    which has to gain the share ``own_from`` of what is missing to the cutoff.
     With ``clusters`` these bound all nodes instead of charges.
     """
 
@@ -49,6 +50,7 @@ class Subproblem:
     climb: Climb | None = None
     single_from: float
     inside_share: float
+    own_from: float
 
     @property
     def p(self) -> int:
