@@ -41,7 +41,6 @@ def test_features_that_are_in_are_eliminated(seed):
         np.testing.assert_allclose(local.t[:gone], whole.least, rtol=0.11)
     else:
         np.testing.assert_array_equal(local.t, split.t[here])
-    np.testing.assert_array_equal(local.H, local.H.T)
     if gone and np.linalg.cond(local.A[:gone, :gone]) > 1e6:
         return
     block, sides = local.A[:gone, :gone], local.A[:gone, gone:]

@@ -97,7 +97,7 @@ class Tuning:
 
     # Splits ---------------------------------------------------------------------------------
 
-    ascent_steps: int = 12
+    ascent_steps: int = 6
     """Steps of one improvement of the diagonal: more gain little."""
     ascent_sweeps: int = 200
     """Sweeps for a node at each step: it starts from the step before."""
@@ -166,7 +166,7 @@ class Tuning:
     """Seconds per row of pairs: loops start and end, and run over more than the row."""
     per_support: float = 0.13e-9
     """Seconds per support of a scan."""
-    per_update: float = 0.5e-9
+    per_update: float = 0.2e-9
     """Seconds per multiply-add of an elimination."""
     per_closing: float = 5e-5
     """Seconds of Python around one enumeration."""
@@ -197,8 +197,10 @@ class Tuning:
     """Charge of features that are IN in a split of a unit's own, over the smallest eigenvalue."""
     per_own_multiply: float = 1e-10
     """Seconds per multiplication of an interior-point ascent."""
-    per_unit_multiply: float = 1.5e-10
+    per_unit_multiply: float = 2e-10
     """Seconds per multiplication of a bound in a unit, with what loops cost besides."""
+    per_unit_entry: float = 1e-8
+    """Seconds per entry of the matrix that a unit is about, to prepare it."""
     per_unit_node: float = 5e-6
     """Seconds of a unit around one node."""
     own_features: int = 160

@@ -72,7 +72,7 @@ class Bounder:
     def _wait_for_next_split(self) -> None:
         now = tuning()
         step = 2 * now.per_cube * self.form.p**3 + now.ascent_nodes * now.per_node
-        self.next_split = self.bounding + now.ascent_steps * step
+        self.next_split = self.searching + now.ascent_steps * step
 
     def use_clusters(self, clusters: ClusterBound, split_number: int) -> None:
         self.clusters, self.split_number = clusters, split_number
@@ -119,7 +119,7 @@ class Bounder:
     @property
     def is_due(self) -> bool:
         """Whether the tree has cost as much as a better bound would."""
-        return self.may_optimise and (self._narrows or self.bounding >= self.next_split)
+        return self.may_optimise and (self._narrows or self.searching >= self.next_split)
 
     @property
     def _narrows(self) -> bool:
@@ -153,7 +153,7 @@ class Bounder:
             if box is not None:
                 self.outside = min(self.outside, cutoff)
                 self.narrow(box)
-        if self.bounding < self.next_split:
+        if self.searching < self.next_split:
             return
         states, duals = sample(now.ascent_nodes)
         if len(states):

@@ -147,8 +147,9 @@ class Forming:
         now, bounder = tuning(), self.bounder
         bounder.n_bounded += len(outcome.parent)
         bounder.n_units += 1
+        entries = now.per_unit_entry * len(outcome.split_features) ** 2
         multiplies = now.per_unit_multiply * outcome.multiplies
-        bounder.bounding += multiplies + now.per_unit_node * len(outcome.parent)
+        bounder.bounding += entries + multiplies + now.per_unit_node * len(outcome.parent)
         bounder.scanning += outcome.scanning
         bounder.ascending += now.per_own_multiply * outcome.preparing
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import kernel, step
+from bestk.base.compiling import add_row, kernel, step
 from bestk.base.constants import FREE, IN
 from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.kernels.cholesky import factor, solve_factored
@@ -128,7 +128,10 @@ def _block(A, here):
 
 @step
 def _eliminated(A, c, gone):
-    """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features."""
+    """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features.
+
+    H is symmetric up to rounding, which is enough to search with it.
+    """
     m = len(c) - gone
     H, d, base = np.empty((m, m)), np.empty(m), 1.0
     for j in range(m):
@@ -154,11 +157,8 @@ def _eliminated(A, c, gone):
             lift[i, j] = x[i]
     for i in range(gone):
         base -= c[i] * lifted[i]
-        for j in range(m):
-            d[j] -= A[i, gone + j] * lifted[i]
-            for e in range(j, m):
-                H[j, e] -= A[i, gone + j] * lift[i, e]
-    for j in range(m):
-        for e in range(j + 1, m):
-            H[e, j] = H[j, e]
+    for j in range(m):  # row by row: large matrices are read once
+        for i in range(gone):
+            d[j] -= A[gone + j, i] * lifted[i]
+            add_row(H[j], -A[gone + j, i], lift, i, m)
     return H, d, base, lift, lifted

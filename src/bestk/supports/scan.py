@@ -72,10 +72,10 @@ def condition(A, c, inside, free, shift, H, d):
         for b in range(a, m):
             H[a, b] = row[free[b]]
         H[a, a] -= shift
+        for i in range(f):  # row by row: large matrices are written once
+            _add_upper_row(H, a, -W[i, a], W, i)
     for i in range(f):
         add_row(d, -w[i], W, i, m)
-        for a in range(m):
-            _add_upper_row(H, a, -W[i, a], W, i)
     return gain
 
 
