@@ -52,6 +52,7 @@ def unit_of(rng, case: NodeCase, **terms) -> Unit:
         "budget": Budget(int(rng.choice([1, 2, 3, 5, 30, 1000])), 1e8),
         "close_below": float(rng.choice([0.0, 1e-3])),
         "own": bool(rng.random() < 0.5),
+        "weakest_first": bool(rng.random() < 0.5),
     }
     return Unit(**drawn | terms)
 

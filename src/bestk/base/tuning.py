@@ -99,6 +99,8 @@ class Tuning:
 
     ascent_steps: int = 6
     """Steps of one improvement of the diagonal: more gain little."""
+    ascent_share: float = 2.0
+    """Share of what the tree has cost, after which charges are improved again: at first often."""
     ascent_sweeps: int = 200
     """Sweeps for a node at each step: it starts from the step before."""
     ascent_weight: float = 0.5
@@ -187,8 +189,13 @@ class Tuning:
     """Nodes of a unit, at most: about what its own charges cost, and some tens of milliseconds."""
     first_unit_nodes: int = 32
     """Nodes of a unit while the tree is small: then there are soon many of them."""
-    unit_multiplies: float = 4e8
-    """Multiplications of a unit, at most, where nodes are costly."""
+    weakest_first_below: float = 0.9
+    """Share of the cutoff that is proven, up to which a unit of a large form branches its weakest
+    nodes first: a tree that is far from closed is to have the best bound it can get."""
+    unit_multiplies: float = 5e7
+    """Multiplications of a unit, at most, where nodes are costly: some milliseconds."""
+    unit_beginnings: float = 4.0
+    """The same, in what it takes to prepare the matrix of a unit: large ones may take longer."""
     unit_close: float = 1e-3
     """Model seconds up to which a unit always closes a node by enumeration."""
     unit_close_bounds: float = 12.0

@@ -72,7 +72,8 @@ class Bounder:
     def _wait_for_next_split(self) -> None:
         now = tuning()
         step = 2 * now.per_cube * self.form.p**3 + now.ascent_nodes * now.per_node
-        self.next_split = self.searching + now.ascent_steps * step
+        wait = max(now.ascent_steps * step, now.ascent_share * self.searching)
+        self.next_split = self.searching + wait
 
     def use_clusters(self, clusters: ClusterBound, split_number: int) -> None:
         self.clusters, self.split_number = clusters, split_number
@@ -119,10 +120,11 @@ class Bounder:
     @property
     def is_due(self) -> bool:
         """Whether the tree has cost as much as a better bound would."""
-        return self.may_optimise and (self._narrows or self.searching >= self.next_split)
+        return self.may_optimise and (self.narrows or self.searching >= self.next_split)
 
     @property
-    def _narrows(self) -> bool:
+    def narrows(self) -> bool:
+        """Whether a narrower box is due."""
         wait = tuning().narrow_after * (self._narrowing + tuning().small_tree)
         return self.may_narrow and self.bounding >= wait
 
@@ -146,7 +148,7 @@ class Bounder:
         if not self.is_due:
             return
         now = tuning()
-        if self._narrows:
+        if self.narrows:
             self.preparing += self._narrowing
             self.may_narrow = False
             box = ridge_box(self.form, self.first.smallest, k, cutoff)

@@ -25,8 +25,11 @@ from bestk.subtrees.unit import RESISTING, Outcome, Unit
 
 
 class _Flying(NamedTuple):
+    """A unit, the node it is about, and the split that it was promised."""
+
     node: Node
     unit: Unit
+    split: UsedSplit
 
 
 class Flight:
@@ -46,6 +49,7 @@ class Flight:
         self.engine, self.watch, self.stop = engine, watch, stop
         self.forming = Forming(space.settings, bounder, space.k)
         self._flying: deque[_Flying] = deque()
+        self._shared = UsedSplit(-1, np.zeros(0))  # the split of the tree, as it was last used
         self._ascending = 0.0  # model seconds of ascents, of units in flight
 
     @property
@@ -64,35 +68,46 @@ class Flight:
         outcome = self.engine.get(self.stop)
         if outcome is None or self._reaches_node_limit(outcome):
             return False
-        self.closing.close(self._merge(self._taken().node, outcome))
+        self.closing.close(self._merge(self._taken(), outcome))
         if self.closing.is_worth_all:
             self._call_back()
             self.closing.close_all()
+        elif not self.waits_for_box:
+            self.tighten()
         return True
 
     @property
-    def waits_for_charges(self) -> bool:
-        """Whether better charges for all are due, which units in flight do not know of."""
-        return self.forming.share_charges and self.bounder.is_due
+    def waits_for_box(self) -> bool:
+        """Whether a narrower box is due, which units in flight do not know of."""
+        return self.forming.share_charges and self.bounder.is_due and self.bounder.narrows
 
     def tighten(self) -> None:
-        """Prepare better charges; nothing is in flight."""
+        """Prepare better charges for units to come, once these are due."""
         space = self.space
-        self.bounder.tighten(self._sample, space.k, space.cutoff, self.watch.is_late)
+        if self.forming.share_charges and self.bounder.is_due:
+            self.bounder.tighten(self._sample, space.k, space.cutoff, self.watch.is_late)
 
     def _launch(self) -> None:
         space = self.space
-        while space.frontier and len(self._flying) < self.forming.in_flight(len(space.frontier)):
+        while space.frontier and len(self._flying) < self.forming.in_flight:
             node = space.frontier.pop(1)[0]
             if not space.prune(node):
                 best = space.incumbent.value, space.cutoff
                 self._put(node, self.forming.unit(node, *best, space.n_nodes, self._ascending))
 
     def _put(self, node: Node, unit: Unit) -> None:
-        self._flying.append(_Flying(node, unit))
-        self._ascending += ascent_cost(unit)
-        self.space.in_work.append(node)
-        self.engine.put(self.forming.subproblem(), unit)
+        split = node.split
+        if split is None:
+            if self._shared.t is not unit.t:
+                self._shared = UsedSplit(self.bounder.split_number, unit.t)
+            split = self._shared
+        self._send(_Flying(node, unit, split))
+
+    def _send(self, flying: _Flying) -> None:
+        self._flying.append(flying)
+        self._ascending += ascent_cost(flying.unit)
+        self.space.in_work.append(flying.node)
+        self.engine.put(self.forming.subproblem(), flying.unit)
 
     def _taken(self) -> _Flying:
         """The oldest unit, no longer in flight."""
@@ -101,11 +116,13 @@ class Flight:
         del self.space.in_work[0]
         return flying
 
-    def _merge(self, node: Node, outcome: Outcome) -> list[Node]:
+    def _merge(self, flying: _Flying, outcome: Outcome) -> list[Node]:
         """The nodes that resisted an enumeration; all else is taken over."""
         space, recorder = self.space, self.space.recorder
-        split = node.split if self.bounder.clusters is None else None
-        number = self.bounder.split_number if split is None else split.number
+        node, split = flying.node, flying.node.split
+        number = flying.split.number
+        if self.bounder.clusters is not None:
+            split, number = None, self.bounder.split_number
         if outcome.t is not None:
             here = outcome.split_features
             number = recorder.add_split(space.form.features[here], outcome.t[here])
@@ -149,11 +166,13 @@ class Flight:
 
     def _sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """States and dual vectors of some open nodes, the weakest one first."""
-        nodes = self.space.frontier.weakest(4 * count)[::4]
-        duals = np.zeros((len(nodes), self.space.form.p))
-        for dual, node in zip(duals, nodes, strict=True):
+        waiting = self.space.frontier.weakest(4 * count)
+        nodes = sorted([*waiting, *self.space.in_work], key=lambda node: node.bound)
+        some = nodes[: 4 * count : 4]
+        duals = np.zeros((len(some), self.space.form.p))
+        for dual, node in zip(duals, some, strict=True):
             dual[node.nonzeros] = node.values
-        return np.array([node.state for node in nodes]), duals
+        return np.array([node.state for node in some]), duals
 
     # Limits -----------------------------------------------------------------------------------
 
@@ -173,8 +192,8 @@ class Flight:
 
     def _take_over(self, outcomes: list[Outcome | None]) -> None:
         for outcome in outcomes:
-            node = self._taken().node
-            left = [node] if outcome is None else self._merge(node, outcome)
+            flying = self._taken()
+            left = [flying.node] if outcome is None else self._merge(flying, outcome)
             for open_node in left:
                 self.space.frontier.push(open_node)
 
@@ -193,10 +212,23 @@ class Flight:
     # In a checkpoint --------------------------------------------------------------------------
 
     def state(self) -> State:
-        nodes = state_of([flying.node for flying in self._flying], self.space.form.p)
-        terms = np.array([terms_of(flying.unit) for flying in self._flying], dtype=np.float64)
-        return State(nodes.plain, nodes.arrays | {"terms": terms.reshape(-1, 6)})
+        promised = [flying.node._replace(split=flying.split) for flying in self._flying]
+        nodes = state_of(promised, self.space.form.p)
+        terms = [terms_of(flying.unit) for flying in self._flying]
+        own = {
+            "terms": np.array(terms, dtype=np.float64).reshape(-1, 7),
+            "shares": np.array([flying.node.split is None for flying in self._flying], dtype=bool),
+        }
+        return State(nodes.plain, nodes.arrays | own)
 
     def restore(self, state: State) -> None:
-        for node, terms in zip(nodes_in(state), state.arrays["terms"], strict=True):
-            self._put(node, self.forming.again(node, terms))
+        arrays = state.arrays
+        for node, terms, shares in zip(
+            nodes_in(state), arrays["terms"], arrays["shares"], strict=True
+        ):
+            split = node.split
+            assert split is not None
+            unit = self.forming.again(node, terms)
+            if shares:
+                self._shared = split
+            self._send(_Flying(node._replace(split=None) if shares else node, unit, split))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bestk.base.constants import FREE
+from bestk.base.constants import FREE, OUT
 from bestk.base.settings import Settings
 from bestk.base.tuning import tuning
 from bestk.bounds.interior import own_charges_multiplies
@@ -38,15 +38,14 @@ class Forming:
             form.matrix.has_factors and bounder.split.is_useful(form) and bounder.split.is_positive
         )
 
-    def in_flight(self, n_open: int) -> int:
-        """Units that are explored at a time: more where many nodes are open.
+    @property
+    def in_flight(self) -> int:
+        """Units that are explored at a time.
 
         A unit knows what those have found that were begun so many units before it, whoever was
         faster.
         """
-        if self.settings.advanced.batch_size is not None:
-            return self.settings.advanced.batch_size
-        return max(tuning().units_in_flight, min(n_open // 4, 8 * tuning().units_in_flight))
+        return self.settings.advanced.batch_size or tuning().units_in_flight
 
     def subproblem(self) -> Subproblem:
         bounder, now = self.bounder, tuning()
@@ -94,29 +93,44 @@ class Forming:
             bound=node.bound,
             cutoff=cutoff,
             value=value,
-            budget=Budget(self._most_nodes(n_nodes), tuning().unit_multiplies),
+            budget=Budget(self._most_nodes(n_nodes), self._most_multiplies(node)),
             close_below=self._close_below(),
             own=self._may_own(node, ascending),
+            weakest_first=self.share_charges and node.bound < self._far(cutoff),
         )
 
     def again(self, node: Node, terms: np.ndarray) -> Unit:
         """A unit on the terms of :func:`terms_of`, which were those of a run that is resumed."""
-        value, cutoff, nodes, multiplies, close_below, own = terms.tolist()
+        value, cutoff, nodes, multiplies, close_below, own, weakest_first = terms.tolist()
         unit = self.unit(node, value, cutoff, 0, 0.0)
         return unit._replace(
-            budget=Budget(int(nodes), multiplies), close_below=close_below, own=bool(own)
+            budget=Budget(int(nodes), multiplies),
+            close_below=close_below,
+            own=bool(own),
+            weakest_first=bool(weakest_first),
         )
+
+    def _far(self, cutoff: float) -> float:
+        """Nodes with smaller bounds are far from closed."""
+        return tuning().weakest_first_below * cutoff
 
     def _most_nodes(self, n_nodes: int) -> int:
         """Nodes of a unit: few in small trees, so that there are soon many units."""
         return max(tuning().first_unit_nodes, min(n_nodes // 8, tuning().unit_nodes))
+
+    def _most_multiplies(self, node: Node) -> float:
+        """Multiplications of a unit: some milliseconds, and several times what it begins with."""
+        now = tuning()
+        entries = np.count_nonzero(node.state != OUT) ** 2
+        beginning = now.per_unit_entry * entries / now.per_unit_multiply
+        return max(now.unit_multiplies, now.unit_beginnings * beginning)
 
     def nbytes(self, n_open: int, n_nodes: int, n_workers: int) -> int:
         """What units in flight take until they are merged: rows of numbers, mostly zero later."""
         if not self.may_run:
             return 0
         p, most = self.bounder.form.p, self._most_nodes(n_nodes)
-        units = min(n_open, self.in_flight(n_open))
+        units = min(n_open, self.in_flight)
         return most * p * (9 * min(n_workers, units) + 3 * units)
 
     def _close_below(self) -> float:
@@ -166,4 +180,5 @@ def _own_cost(n_free: int) -> float:
 def terms_of(unit: Unit) -> tuple[float, ...]:
     """What a checkpoint keeps of a unit, besides its node."""
     nodes, multiplies = unit.budget
-    return unit.value, unit.cutoff, nodes, multiplies, unit.close_below, unit.own
+    flags = unit.own, unit.weakest_first
+    return unit.value, unit.cutoff, nodes, multiplies, unit.close_below, *flags

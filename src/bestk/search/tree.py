@@ -77,9 +77,9 @@ class Tree:
     def _step(self) -> bool:
         """Explore some of what is open, or prepare a better bound; False if a limit came.
 
-        Better bounds wait until nothing is in flight: units have been promised the old ones.
+        Clusters and narrower boxes wait until nothing is in flight: units do not know of them.
         """
-        is_due = self.root.may_tighten or self.flight.waits_for_charges
+        is_due = self.root.may_tighten or self.flight.waits_for_box
         if len(self.flight) or (self.flight.may_run and not is_due):
             return self.flight.step(launch=not is_due)
         if self.root.may_tighten:

@@ -41,7 +41,7 @@ class Node(NamedTuple):
     def nbytes(self) -> int:
         # Some ten nodes of a unit share a split.
         split = 0 if self.split is None else self.split.t.nbytes // 8
-        return 600 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes + split
+        return 750 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes + split
 
 
 def state_of(nodes: list[Node], p: int) -> State:

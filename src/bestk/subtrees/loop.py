@@ -52,6 +52,7 @@ class Terms(NamedTuple):
     close_below: float
     nodes: int
     multiplies: float
+    weakest_first: bool
 
 
 class Nodes(NamedTuple):
@@ -120,6 +121,8 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
         if top == 0 or stop[0] != 0 or (spent and has_branched):
             break
         top -= 1
+        if terms.weakest_first:
+            _weakest_on_top(stack, top, nodes.bounds)
         me = stack[top]
         if me >= 0:
             nodes.fate[me] = BRANCHED
@@ -138,6 +141,16 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
         nodes, count, stack[:top], hits, n_hits, best_support, best_value, dropped, multiplies,
         scanning,
     )  # fmt: skip
+
+
+@kernel
+def _weakest_on_top(stack, top, bounds):
+    """The youngest of the nodes with the smallest bound changes places with stack[top]."""
+    best = top
+    for i in range(top - 1, -1, -1):
+        if bounds[stack[i]] < bounds[stack[best]]:
+            best = i
+    stack[best], stack[top] = stack[top], stack[best]
 
 
 class _Rounding(NamedTuple):

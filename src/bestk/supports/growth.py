@@ -110,7 +110,8 @@ def join_scores(A, c, supports, scores):
                 w[a] = A[S[i], a]
             for k in range(i):
                 add_row(w, -W[k, S[i]], W, k, p)
-            length = math.sqrt(max(w[S[i]], DEPENDENT))
+            # A little more on the diagonal: perfect fits are not told apart by rounding.
+            length = math.sqrt(max(w[S[i]], 0.0) + DEPENDENT)
             step = moment[S[i]] / length
             value -= step * step
             for a in range(p):
