@@ -182,7 +182,7 @@ def improve_by_swaps(
         if len(leaving) == 0:
             return support
         rest = np.array([support[support != j] for j in leaving])
-        score = _swap_scores(form, rest)
+        score = _steady(_swap_scores(form, rest))
         score[:, ~mask] = -np.inf
         score[:, support] = -np.inf
         many = min(score.size, 50)
@@ -193,7 +193,7 @@ def improve_by_swaps(
         row, new = np.divmod(flat, form.p)
         candidates = np.sort(np.column_stack([rest[row], new]), axis=1)
         values = fit_supports(form, candidates)[1]
-        best = np.lexsort((flat, values))[0]
+        best = np.lexsort((flat, _steady(values)))[0]
         if not values[best] < value - 1e-12:
             return support
         support, value = candidates[best], values[best]

@@ -8,6 +8,8 @@ from bestk.base.compiling import add_row, kernel
 
 # A feature whose residual variance given a support is below this adds nothing but rounding.
 DEPENDENT = 1e-10
+# The same where scores only suggest swaps: below it they would differ by more than ties may.
+_UNSURE = 1e-7
 # Scores are cut to twelve digits: ties go to the first feature, not to rounding.
 STEADY = 2.0**40
 
@@ -119,5 +121,5 @@ def join_scores(A, c, supports, scores):
                 variance[a] -= w[a] * w[a]
                 moment[a] -= step * w[a]
         for a in range(p):
-            gain = moment[a] * moment[a] / variance[a] if variance[a] > DEPENDENT else 0.0
+            gain = moment[a] * moment[a] / variance[a] if variance[a] > _UNSURE else 0.0
             scores[row, a] = gain - value
