@@ -50,7 +50,6 @@ class Flight:
         self.forming = Forming(space.settings, bounder, space.k)
         self._flying: deque[_Flying] = deque()
         self._shared = UsedSplit(-1, np.zeros(0))  # the split of the tree, as it was last used
-        self._ascending = 0.0  # model seconds of ascents, of units in flight
 
     @property
     def may_run(self) -> bool:
@@ -95,6 +94,11 @@ class Flight:
                 best = space.incumbent.value, space.cutoff
                 self._put(node, self.forming.unit(node, *best, space.n_nodes, self._ascending))
 
+    @property
+    def _ascending(self) -> float:
+        """Model seconds of ascents of units in flight; a sum, as a resumed run has it."""
+        return sum(ascent_cost(flying.unit) for flying in self._flying)
+
     def _put(self, node: Node, unit: Unit) -> None:
         split = node.split
         if split is None:
@@ -105,14 +109,12 @@ class Flight:
 
     def _send(self, flying: _Flying) -> None:
         self._flying.append(flying)
-        self._ascending += ascent_cost(flying.unit)
         self.space.in_work.append(flying.node)
         self.engine.put(self.forming.subproblem(), flying.unit)
 
     def _taken(self) -> _Flying:
         """The oldest unit, no longer in flight."""
         flying = self._flying.popleft()
-        self._ascending -= ascent_cost(flying.unit)
         del self.space.in_work[0]
         return flying
 
