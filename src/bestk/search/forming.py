@@ -16,7 +16,7 @@ from bestk.supports.prices import prices_of
 class Forming:
     """Forms units, and counts the work of those that are done.
 
-    So the tree does not depend on the engine, on how many workers it has, or on the clock.
+    Nothing else decides: neither the engine, nor how many workers it has, nor the clock.
     """
 
     def __init__(self, settings: Settings, bounder: Bounder, k: int) -> None:

@@ -69,8 +69,7 @@ def localise(whole, state, t, own, bound, cutoff):
 
     With `own` better charges than t, which prove `bound`, are looked for. Those that raise the
     bound most make many features equally good, so that fewer are fixed: a little more is not worth
-    that. Within a box features that are IN cannot be
-    eliminated: relaxations need all of them.
+    that. Within a box features that are IN cannot be eliminated: relaxations need all of them.
     """
     here, n_inside = _features(state, whole.is_boxed)
     gone = 0 if whole.is_boxed else n_inside
