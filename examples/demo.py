@@ -20,7 +20,7 @@ PICTURE = Path("demo.png")
 def main() -> None:
     states = simulate("lorenz", 12.0, noise=NOISE, dt=STEP)
     print(f"{len(states)} measurements of x, y and z with {NOISE:.1%} noise. What law moves them?")
-    print("(The very first run compiles for some twenty seconds.)")
+    print("(The very first run compiles for up to a minute.)")
     start = perf_counter()
     found = discover(states, STEP, degree=5, names=["x", "y", "z"])
     seconds = perf_counter() - start

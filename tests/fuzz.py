@@ -113,12 +113,14 @@ def in_units(seed: int):
         if rng.random() < 0.7:
             close = [None, 0.0, 1e-5][rng.integers(3)]
             force.units(
-                nodes=int(rng.integers(1, 6)), in_round=int(rng.integers(1, 5)), close=close
+                nodes=int(rng.integers(1, 6)), in_flight=int(rng.integers(1, 5)), close=close
             )
         if rng.random() < 0.7:
             force.closed_in_units_only()
         if rng.random() < 0.5:
             force.own_charges()
+        if rng.random() < 0.3:
+            force.scans_before_bounds()
         with exploring_with(Hostile(seed)) if engine == "hostile" else nullcontext():
             yield {"n_threads": 2} if engine == "threads" else {}
 

@@ -109,7 +109,7 @@ def test_ctrl_c_still_gives_the_best_model(hard, tmp_path):
         "report = tree.Tree._report\n"
         "def told(self):\n"
         "    report(self)\n"
-        "    if self.n_nodes: sys.stderr.write('searching\\n'); sys.stderr.flush()\n"
+        "    if self.space.n_nodes: sys.stderr.write('searching\\n'); sys.stderr.flush()\n"
         "tree.Tree._report = told\n"
         "app()"
     )

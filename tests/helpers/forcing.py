@@ -57,7 +57,7 @@ class Force:
     def narrowed_at_once(self) -> None:
         """Boxes are narrowed after the first few nodes, whatever that costs."""
         self._tune(narrow_after=0.0)
-        self.units(nodes=4, in_round=2)
+        self.units(nodes=4, in_flight=2)
 
     def never_narrowed(self) -> None:
         self._tune(narrow_after=float("inf"))
@@ -66,12 +66,14 @@ class Force:
         """How much larger than its first model an automatic box is."""
         self._tune(box_factor=factor)
 
-    def units(self, *, nodes: int, in_round: int | None = None, close: float | None = None) -> None:
-        """Nodes of a unit, units of a round, and model seconds of enumerations in units."""
+    def units(
+        self, *, nodes: int, in_flight: int | None = None, close: float | None = None
+    ) -> None:
+        """Nodes of a unit, units in flight, and model seconds of enumerations in units."""
         self._tune(
             unit_nodes=nodes,
             first_unit_nodes=nodes,
-            round_units=in_round,
+            units_in_flight=in_flight,
             unit_close=close,
             unit_close_bounds=None if close is None else 0.0,
         )
@@ -80,9 +82,13 @@ class Force:
         """No node is closed by enumeration but inside a unit, and never all that is open."""
         self._tune(close_below=0.0, close_always=0.0, per_closing=1e3)
 
+    def scans_before_bounds(self) -> None:
+        """Units scan a node whenever they may, and bound it only if that did not close it."""
+        self._tune(per_unit_multiply=1.0)
+
     def own_charges(self) -> None:
-        """Every unit looks for charges of its own."""
-        self._tune(own_always=float("inf"))
+        """Every unit looks for charges of its own, and takes what it finds."""
+        self._tune(own_always=float("inf"), own_from=-float("inf"))
 
     def methods(
         self,

@@ -12,15 +12,22 @@ from bestk.supports.prices import prices_of
 from helpers.instances import NodeCase, proven_split
 
 
-def subproblem_of(form, k, *, fixing=True) -> Subproblem | None:
-    """What the search would share; None where charges bound nothing, and there are no units."""
+def subproblem_of(form, k, *, fixing=True, scans_first=False) -> Subproblem | None:
+    """What the search would share; None where charges bound nothing, and there are no units.
+
+    With `scans_first` bounds seem to cost so much that scans come before them.
+    """
     split, now = first_split(form), tuning()
     if not (split.is_positive and split.is_useful(form)):
         return None
+    prices = prices_of(now)
+    if scans_first:
+        prices = prices._replace(per_multiply=1.0)
     return Subproblem(
         A=form.A, c=form.c, lo=form.lo, hi=form.hi, eps=form.eps, k=k, least=split.smallest,
-        effort=Effort(now.closeness, now.sweeps, now.sweeps_at_once), prices=prices_of(now),
+        effort=Effort(now.closeness, now.sweeps, now.sweeps_at_once), prices=prices,
         fixing=fixing, single_from=now.single_from, inside_share=now.inside_share,
+        own_from=0.0,
     )  # fmt: skip
 
 
@@ -45,6 +52,7 @@ def unit_of(rng, case: NodeCase, **terms) -> Unit:
         "budget": Budget(int(rng.choice([1, 2, 3, 5, 30, 1000])), 1e8),
         "close_below": float(rng.choice([0.0, 1e-3])),
         "own": bool(rng.random() < 0.5),
+        "weakest_first": bool(rng.random() < 0.5),
     }
     return Unit(**drawn | terms)
 

@@ -10,7 +10,9 @@ from rich.console import Console
 
 import bestk
 from bestk import Advanced, Result, Snapshot, Status
-from bestk.search.tree import Tree
+from bestk.search.batches import Batches
+from bestk.search.flight import Flight
+from bestk.search.root import Root
 from bestk.show.progress import LiveDisplay
 from bestk.subtrees import explore as loop
 from bestk.supports.incumbent import Incumbent
@@ -161,10 +163,12 @@ def test_interrupt_during_a_callback(hard, calls):
 @pytest.mark.parametrize(
     ("owner", "name", "calls"),
     [
-        (Tree, "_bound", 1),
-        (Tree, "_admit", 1),
-        (Tree, "_round", 2),
-        (Tree, "_merge", 5),
+        (Batches, "bound", 1),
+        (Batches, "admit", 1),
+        (Flight, "step", 2),
+        (Flight, "_launch", 2),
+        (Flight, "_taken", 3),
+        (Flight, "_merge", 3),
         (loop, "run", 5),
         (Incumbent, "offer", 4),
     ],
@@ -268,15 +272,15 @@ def test_stop_right_after_features_were_excluded_claims_no_more_than_the_root(mo
     force.cluster_bounds()
     X, y, _ = bestk.datasets.make_synthetic(4000, 120, k=8, rho=0.5)
     best = bestk.solve(X, y, k=5)
-    tighten = Tree._tighten_root
+    tighten = Root.tighten
 
     def stop_after(self):
         restart = tighten(self)
         if restart:
-            self.watch.status = Status.STOPPED
+            self.closing.watch.status = Status.STOPPED
         return restart
 
-    monkeypatch.setattr(Tree, "_tighten_root", stop_after)
+    monkeypatch.setattr(Root, "tighten", stop_after)
     result = bestk.solve(X, y, k=5)
     assert result.status is Status.STOPPED
     assert result.lower_bound < best.lower_bound

@@ -10,9 +10,10 @@ import bestk
 from bestk import Advanced
 from bestk.base.threads import Workers
 from bestk.subtrees.engines import Serial, Threads, engine_for
+from bestk.subtrees.explore import explore
 
 SIZES = [1, 2, 3, 4, 5, 32]
-ROUNDS = [1, 3, 64]
+IN_FLIGHT = [1, 3, 64]
 KINDS = (
     "plain", "box", "signs", "include", "exclude", "intercept", "weights", "no penalty",
     "duplicates", "more features than rows", "collinear", "depth-first", "breadth-first",
@@ -79,7 +80,7 @@ def assert_same_answer(ours, theirs):
 def test_every_engine_grows_the_same_tree(seed, force):
     rng = np.random.default_rng([seed, 13])
     closing = float(rng.choice([0.0, 1e-5]))
-    force.units(nodes=int(rng.choice(SIZES)), in_round=int(rng.choice(ROUNDS)), close=closing)
+    force.units(nodes=int(rng.choice(SIZES)), in_flight=int(rng.choice(IN_FLIGHT)), close=closing)
     force.closed_in_units_only()
     if rng.random() < 0.5:
         force.own_charges()
@@ -99,7 +100,7 @@ def test_every_engine_grows_the_same_tree(seed, force):
 
 def test_the_problems_have_units_to_run(force):
     """Else the test above would test little: most of them have many, all kinds have some."""
-    force.units(nodes=3, in_round=3, close=0.0)
+    force.units(nodes=3, in_flight=3, close=0.0)
     force.closed_in_units_only()
     units, hostiles = {}, []
     for seed in range(26):
@@ -109,52 +110,78 @@ def test_the_problems_have_units_to_run(force):
         hostiles.append(hostile)
     assert min(units.values()) > 0, units
     assert np.median(list(units.values())) > 20, units
+    assert max(h.most_in_flight for h in hostiles) >= 3
     assert sum(h.n_repeated for h in hostiles) > 100
     assert sum(h.n_lost for h in hostiles) > 100
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 3])
-def test_an_engine_that_is_stopped_leaves_units_open(n_threads, force):
-    """Outcomes are whole or None, in the order of the units."""
-    force.units(nodes=5, in_round=64, close=0.0)
+def units_of(seed, force):
+    """(subproblem, units) that were in flight together."""
+    force.units(nodes=5, in_flight=64, close=0.0)
     force.closed_in_units_only()
     kept = []
 
     class Keeping(Hostile):
-        def run(self, subproblem, units, stop):
-            kept.append((subproblem, units))
-            return super().run(subproblem, units, stop)
+        def get(self, stop):
+            kept.append(list(self._units))
+            return super().get(stop)
 
-    answered(question(20), {"advanced": Advanced(enumeration=False)}, Keeping(0))
-    subproblem, units = max(kept, key=lambda round_: len(round_[1]))
+    answered(question(seed), {"advanced": Advanced(enumeration=False)}, Keeping(0))
+    return max(kept, key=len)
+
+
+def assert_same_outcome(ours, theirs):
+    for field in ("parent", "feature", "fate", "bounds", "open_nodes"):
+        np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
+    np.testing.assert_array_equal(ours.duals.values, theirs.duals.values)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_outcomes_come_in_the_order_of_the_units(n_threads, force):
+    units = units_of(20, force)
     assert len(units) > 3
-    whole = Serial().run(subproblem, units, lambda: False)
     with Workers(n_threads) as workers:
         engine = engine_for(workers)
         assert isinstance(engine, Serial if n_threads == 1 else Threads)
-        again = engine.run(subproblem, units, lambda: False)
-        stopped = engine.run(subproblem, units, iter([False, True, *[True] * 10**4]).__next__)
-        nothing = engine.run(subproblem, [], lambda: True)
-    assert nothing == []
-    for outcome, expected in zip(again, whole, strict=True):
-        np.testing.assert_array_equal(outcome.bounds, expected.bounds)
-    for outcome, expected in zip(stopped, whole, strict=True):
-        if outcome is not None:
-            np.testing.assert_array_equal(outcome.bounds, expected.bounds)
-            np.testing.assert_array_equal(outcome.duals.values, expected.duals.values)
-    if n_threads == 1:
-        assert [outcome is None for outcome in stopped] == [False] + [True] * (len(units) - 1)
+        for subproblem, unit in units:
+            engine.put(subproblem, unit)
+        for subproblem, unit in units:
+            assert_same_outcome(engine.get(lambda: False), explore(subproblem, unit))
+        assert engine.end() == []
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 3])
+def test_an_engine_that_ends_leaves_outcomes_whole_or_none(n_threads, force):
+    units = units_of(20, force)
+    expected = [explore(*each) for each in units]
+    with Workers(n_threads) as workers:
+        engine = engine_for(workers)
+        for each in units:
+            engine.put(*each)
+        first = engine.get(lambda: False)
+        assert_same_outcome(first, expected[0])
+        left = engine.end()
+        assert len(left) == len(units) - 1
+        for outcome, whole in zip(left, expected[1:], strict=True):
+            if outcome is not None:
+                assert_same_outcome(outcome, whole)
+        if n_threads == 1:
+            assert left == [None] * len(left)
+        # It can be used again, and what was given up is forgotten.
+        engine.put(*units[2])
+        assert_same_outcome(engine.get(lambda: False), expected[2])
+        engine.put(*units[0])
+        assert n_threads > 1 or engine.get(lambda: True) is None
+        assert len(engine.end()) == 1
 
 
 def test_errors_in_a_unit_reach_the_caller(force):
-    force.units(nodes=5, in_round=64, close=0.0)
+    force.units(nodes=5, in_flight=64, close=0.0)
     force.closed_in_units_only()
 
-    class Failing:
-        def run(self, subproblem, units, stop):
-            with Workers(2) as workers:
-                broken = [unit._replace(dual=unit.dual[:1]) for unit in units]
-                return Threads(workers).run(subproblem, broken, stop)
+    class Failing(Threads):
+        def put(self, subproblem, unit):
+            super().put(subproblem, unit._replace(dual=unit.dual[:1]))
 
-    with pytest.raises((IndexError, ValueError)):
-        answered(question(0), {"advanced": Advanced(enumeration=False)}, Failing())
+    with Workers(2) as workers, pytest.raises((IndexError, ValueError)):
+        answered(question(0), {"advanced": Advanced(enumeration=False)}, Failing(workers))

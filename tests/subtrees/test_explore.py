@@ -41,7 +41,8 @@ def explored(seed, **terms):
     if case is None or case.r < 1 or not (case.state == FREE).any():
         return None
     rng = np.random.default_rng([seed, 8])
-    subproblem = subproblem_of(case.form, case.k, fixing=bool(rng.random() < 0.8))
+    fixing, scans_first = bool(rng.random() < 0.8), bool(seed % 3 == 0)
+    subproblem = subproblem_of(case.form, case.k, fixing=fixing, scans_first=scans_first)
     if subproblem is None:
         return None
     unit = unit_of(rng, case, **terms)
@@ -259,3 +260,18 @@ def test_more_hits_than_fit_are_left_for_the_data(boxed):
     listed = [set(hit.tolist()) for hit in outcome.hits]
     for S in case.values:
         assert any(is_in(S, state, case.k) for state in left) or set(S) in listed
+
+
+def test_scans_may_come_before_bounds():
+    """The properties above hold then, too; here, that it happens, and spares bounds."""
+    spared = 0
+    for seed in range(600):
+        case = make_node(seed)
+        if case is None or case.r < 1 or not (case.state == FREE).any():
+            continue
+        unit = unit_of(np.random.default_rng(seed), case, close_below=1e-3, own=False)
+        both = [subproblem_of(case.form, case.k, scans_first=first) for first in (True, False)]
+        if both[0] is not None:
+            scanned, bounded = (explore(subproblem, unit) for subproblem in both)
+            spared += scanned.multiplies < bounded.multiplies and (scanned.fate == CLOSED).any()
+    assert spared > 50

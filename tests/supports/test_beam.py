@@ -10,7 +10,9 @@ from helpers.seeds import seeds
 import bestk
 from bestk import Problem
 from bestk.form.standard_form import StandardForm
+from bestk.supports import beam
 from bestk.supports.beam import beam_supports, fit_supports, improve_by_swaps
+from bestk.supports.growth import best_children, extend, join_scores
 
 
 def random_form(seed, p=8, bounds=None):
@@ -173,3 +175,42 @@ def test_with_every_feature_there_is_nothing_to_grow_or_to_swap():
     np.testing.assert_allclose(
         result.coef, np.linalg.solve(X.T @ X + np.eye(400), X.T @ y), atol=1e-10
     )
+
+
+class Plain:
+    """A matrix that is not known to be an array: its steps are those of NumPy."""
+
+    def __init__(self, matrix):
+        self.sums, self.submatrix, self.rows = matrix.sums, matrix.submatrix, matrix.rows
+
+
+@seeds(20)
+def test_compiled_steps_are_those_of_numpy(seed):
+    """Level by level: the same children, and the same is known about them."""
+    form = random_form(seed, p=4 + seed % 9)
+    rng, p = np.random.default_rng(seed), form.p
+    mask, width = rng.random(p) < 0.9, int(rng.choice([1, 3, 20]))
+    known = (np.zeros((1, 0), dtype=np.intp), np.zeros((1, 0, 0)),
+             np.ones((1, p)), form.c[None].copy(), np.zeros(1))  # fmt: skip
+    for _ in range(int(mask.sum())):
+        supports, _, variance, moment, gain = known
+        found = best_children(supports, gain, variance, moment, mask, beam._tags(p), width)
+        total = np.where(mask, gain[:, None] + beam._exact_gains(variance, moment), -np.inf)
+        np.put_along_axis(total, supports, -np.inf, axis=1)
+        for mine, twin in zip(found, beam._distinct_best(supports, total, width), strict=True):
+            np.testing.assert_array_equal(mine, twin)
+        plain = beam._extended(Plain(form.matrix), *known, *found)
+        known = extend(form.A, *known, *found)
+        for mine, twin in zip(known, plain, strict=True):
+            np.testing.assert_allclose(mine, twin, atol=1e-9)
+
+
+@seeds(10)
+def test_scores_of_swaps_are_losses_after_a_refit(seed):
+    form = random_form(seed, p=7)
+    rest = np.array(list(combinations(range(7), 3)))
+    scores = np.empty((len(rest), 7))
+    join_scores(form.A, form.c, rest, scores)
+    for support, row in zip(rest.tolist(), scores, strict=True):
+        for j in set(range(7)) - set(support):
+            assert -row[j] == pytest.approx(loss(form, [*support, j]), abs=1e-8)

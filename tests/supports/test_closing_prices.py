@@ -66,8 +66,11 @@ def test_more_to_try_costs_more():
 
 
 def test_prices_are_those_of_the_tuning():
-    now = Tuning(per_beginning=1.0, per_first=2.0, per_pair_row=3.0, per_support=4.0, per_update=5)
-    assert prices_of(now) == (1.0, 2.0, 3.0, 4.0, 5)
+    now = Tuning(
+        per_beginning=1, per_first=2, per_pair_row=3, per_support=4, per_update=5,
+        per_unit_multiply=6,
+    )  # fmt: skip
+    assert prices_of(now) == (1, 2, 3, 4, 5, 6)
 
 
 def test_closing_a_node_costs_its_scan_and_little_else():

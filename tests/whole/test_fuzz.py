@@ -33,17 +33,22 @@ def test_units_of_all_sizes_run_on_all_engines(monkeypatch):
     """Some problems have units whoever runs them, some units have charges of their own."""
     explored, sizes, engines = Counter(), Counter(), Counter()
 
-    def counting(self, subproblem, units, stop):
-        engines[type(self).__name__] += len(units)
-        sizes.update(unit.budget.nodes for unit in units)
-        outcomes = run[type(self)](self, subproblem, units, stop)
-        explored["own"] += sum(o is not None and o.t is not None for o in outcomes)
-        explored["closed"] += sum(o is not None and CLOSED in o.fate for o in outcomes)
-        return outcomes
+    def counting_put(self, subproblem, unit):
+        engines[type(self).__name__] += 1
+        sizes[unit.budget.nodes] += 1
+        put[type(self)](self, subproblem, unit)
 
-    run = {engine: engine.run for engine in (Serial, Threads, Hostile)}
-    for engine in run:
-        monkeypatch.setattr(engine, "run", counting)
+    def counting_get(self, stop):
+        outcome = get[type(self)](self, stop)
+        explored["own"] += outcome is not None and outcome.t is not None
+        explored["closed"] += outcome is not None and CLOSED in outcome.fate
+        return outcome
+
+    put = {engine: engine.put for engine in (Serial, Threads, Hostile)}
+    get = {engine: engine.get for engine in put}
+    for engine in put:
+        monkeypatch.setattr(engine, "put", counting_put)
+        monkeypatch.setattr(engine, "get", counting_get)
     tried, findings = fuzz.check_many(range(5000, 5200))
     assert not [finding for finding in findings if finding.kind != "refused"]
     assert set(engines) == {"Serial", "Threads", "Hostile"}

@@ -28,6 +28,9 @@ fast_kernel = njit(**OPTIONS, fastmath={"contract", "reassoc", "nsz", "arcp"})
 contracted_kernel = njit(**OPTIONS, fastmath={"contract"})
 """Products and sums in their order, fused where the machine can."""
 
+contracted_step = njit(**OPTIONS, fastmath={"contract"}, inline="always")
+"""A part of such a kernel."""
+
 
 @fast_kernel
 def add_row(out, a, X, i, size):

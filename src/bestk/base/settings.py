@@ -35,7 +35,7 @@ class Advanced:
     rebuild : bool
         Start again on the smaller problem once the root has excluded many features.
     batch_size : int or None
-        Nodes taken from the queue at once; None chooses by problem size.
+        Units of work in flight, or nodes of a batch where there are no units; None chooses.
     beam_width : int
         Supports kept per size by the beam search.
     record : bool

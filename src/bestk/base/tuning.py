@@ -97,8 +97,10 @@ class Tuning:
 
     # Splits ---------------------------------------------------------------------------------
 
-    ascent_steps: int = 12
+    ascent_steps: int = 6
     """Steps of one improvement of the diagonal: more gain little."""
+    ascent_share: float = 2.0
+    """Share of what the tree has cost, after which charges are improved again: at first often."""
     ascent_sweeps: int = 200
     """Sweeps for a node at each step: it starts from the step before."""
     ascent_weight: float = 0.5
@@ -128,7 +130,7 @@ class Tuning:
     """Correlation with the seed below which a feature stays outside its cluster."""
     cluster_followers: float = 0.5
     """Share of the possible charge that followers get; the less, the more is left for seeds."""
-    cluster_temperatures: tuple[float, ...] = (1e-2, 1e-3)
+    cluster_temperatures: tuple[float, ...] = (1e-2, 2e-3)
     """Temperatures of the smoothed maximum at the root, relative to the incumbent's value."""
     cluster_steps: int = 60
     """Quasi-Newton steps for each temperature, at most."""
@@ -138,11 +140,11 @@ class Tuning:
     """Steps that a quasi-Newton direction remembers."""
     cluster_closeness: float = 1e-3
     """A step that gains less than this share of what is missing to the cutoff is the last one."""
-    cluster_node_closeness: float = 1e-2
+    cluster_node_closeness: float = 3e-2
     """The same at nodes, which start from their parent's dual vector."""
-    clusters_below: float = 0.42
-    """Cluster bounds cost ten to twenty times as much as others, and take over the tree if they
-    leave less than this share of the root's gap."""
+    clusters_below: float = 0.6
+    """Cluster bounds cost several times as much as others, and take over the tree if they leave
+    less than this share of the root's gap."""
     cluster_cubes: float = 10.0
     """Products of p^3 that finding clusters and proving a split over them takes, about."""
     cluster_evaluations: float = 200.0
@@ -158,15 +160,15 @@ class Tuning:
     """Listed supports that are fitted: more take longer than branching."""
     few_hits: int = 32
     """Listed supports that are fitted without another look."""
-    per_beginning: float = 0.9e-6
+    per_beginning: float = 0.3e-6
     """Seconds of a scan of triples, whatever its size: arrays are made and scaled."""
-    per_first: float = 4e-8
+    per_first: float = 8e-8
     """Seconds per first feature of triples."""
-    per_pair_row: float = 1.8e-8
+    per_pair_row: float = 5e-9
     """Seconds per row of pairs: loops start and end, and run over more than the row."""
-    per_support: float = 0.28e-9
+    per_support: float = 0.13e-9
     """Seconds per support of a scan."""
-    per_update: float = 0.5e-9
+    per_update: float = 0.2e-9
     """Seconds per multiply-add of an elimination."""
     per_closing: float = 5e-5
     """Seconds of Python around one enumeration."""
@@ -181,14 +183,19 @@ class Tuning:
 
     # Units of work --------------------------------------------------------------------------
 
-    round_units: int = 64
-    """Units that are explored between two merges: enough for many threads, few to wait for."""
+    units_in_flight: int = 64
+    """Units that are explored at a time: enough for many threads, few that miss a better model."""
     unit_nodes: int = 300
     """Nodes of a unit, at most: about what its own charges cost, and some tens of milliseconds."""
     first_unit_nodes: int = 32
     """Nodes of a unit while the tree is small: then there are soon many of them."""
-    unit_multiplies: float = 4e8
-    """Multiplications of a unit, at most, where nodes are costly."""
+    weakest_first_below: float = 0.9
+    """Share of the cutoff that is proven, up to which a unit of a large form branches its weakest
+    nodes first: a tree that is far from closed is to have the best bound it can get."""
+    unit_multiplies: float = 5e7
+    """Multiplications of a unit, at most, where nodes are costly: some milliseconds."""
+    unit_beginnings: float = 4.0
+    """The same, in what it takes to prepare the matrix of a unit: large ones may take longer."""
     unit_close: float = 1e-3
     """Model seconds up to which a unit always closes a node by enumeration."""
     unit_close_bounds: float = 12.0
@@ -197,8 +204,10 @@ class Tuning:
     """Charge of features that are IN in a split of a unit's own, over the smallest eigenvalue."""
     per_own_multiply: float = 1e-10
     """Seconds per multiplication of an interior-point ascent."""
-    per_unit_multiply: float = 1.5e-10
+    per_unit_multiply: float = 2e-10
     """Seconds per multiplication of a bound in a unit, with what loops cost besides."""
+    per_unit_entry: float = 1e-8
+    """Seconds per entry of the matrix that a unit is about, to prepare it."""
     per_unit_node: float = 5e-6
     """Seconds of a unit around one node."""
     own_features: int = 160
@@ -206,6 +215,9 @@ class Tuning:
     share a diagonal that improves step by step."""
     root_features: int = 600
     """Features up to which the charges that large subtrees share begin with the root's best."""
+    own_from: float = 0.2
+    """Share of what is missing to the cutoff that charges of a unit's own have to gain: features
+    are fixed less often by them."""
     own_share: float = 1.0
     """Model seconds that ascents may cost for each one of exploring."""
     own_always: float = 0.02
@@ -221,8 +233,11 @@ class Tuning:
     """Seconds per multiply-add of a factorisation."""
     close_below: float = 5.0
     """A node is closed by enumeration if that costs no more than this many bounds."""
-    close_always: float = 5e-4
-    """Model seconds that an enumeration may always cost: next to nothing."""
+    close_always: float = 1e-3
+    """Model seconds that an enumeration may always cost: less than a bound and what it takes to
+    prepare the root for one."""
+    units_per_node: float = 2.0
+    """Units that an open node is likely to take, where it is asked whether to close all of them."""
     preparing_counts: float = 0.2
     """How much a second spent on matrices allows for closing everything, beside one on nodes."""
     batch_seconds: float = 1.0

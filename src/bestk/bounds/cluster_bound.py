@@ -10,7 +10,7 @@ from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.bounds.clusters import ClusterSplit, cluster_split
 from bestk.bounds.kernels.choice import Options
-from bestk.bounds.kernels.cluster_ascent import Clusters, climb, memory_for, point_at, prove
+from bestk.bounds.kernels.cluster_ascent import Clusters, begin, climb, prove, work_for
 from bestk.bounds.node_batch import NodeBatch, rounded
 from bestk.form.matrix import CAUTION
 from bestk.form.standard_form import StandardForm
@@ -41,24 +41,25 @@ class ClusterBound:
         """Clusters as the kernel wants them."""
         clusters = self.split.clusters
         first = np.cumsum([0, *map(len, clusters)])
-        ones, pairs, pair_inverses, inverses = [], [], [], []
-        for start, T in zip(first[:-1], self.split.matrices, strict=True):
+        ones, ratios, rests, inverses = [], [], [], []
+        for T in self.split.matrices:
             T = T - self.shift * np.eye(len(T))
-            i, j = np.triu_indices(len(T), 1)
-            determinant = T[i, i] * T[j, j] - T[i, j] ** 2
+            x, distance = np.arange(len(T)), np.arange(1, len(T) // 2 + 1)
+            y = (x + distance[:, None]) % len(T)
+            ratio = T[x, y] / T[x, x]
             ones.append(1.0 / T.diagonal())
-            pairs.append(start + np.array([i, j]))
-            pair_inverses.append(np.array([T[j, j], -T[i, j], T[i, i]]) / determinant)
+            ratios.append(ratio.ravel())
+            rests.append((1.0 / (T[y, y] - T[x, y] * ratio)).ravel())
             inverses.append(np.linalg.inv(T).ravel())
         return Options(
             members=np.concatenate(clusters),
             first=first,
             ones=np.concatenate(ones),
-            pairs=np.concatenate(pairs, axis=1),
-            pair_inverses=np.concatenate(pair_inverses, axis=1),
-            first_pair=np.cumsum([0, *(x.shape[1] for x in pairs)]),
-            inverses=np.concatenate(inverses),
+            first_pair=np.cumsum([0, *map(len, ratios)]),
+            ratios=np.concatenate(ratios),
+            rests=np.concatenate(rests),
             first_inverse=np.cumsum([0, *map(len, inverses)]),
+            inverses=np.concatenate(inverses),
             single=self.split.single,
             inverse_t=1.0 / (self.split.t - self.shift),
         )
@@ -91,16 +92,17 @@ class ClusterBound:
         if start is None:
             g, closeness = np.zeros(self.form.p), now.cluster_closeness
         else:
-            g, closeness, temperatures = start.copy(), now.cluster_node_closeness, temperatures[-1:]
+            g, closeness, temperatures = start, now.cluster_node_closeness, temperatures[-1:]
+        work = work_for(self.clusters, k, now.cluster_memory)
         for temperature in temperatures:
             mu = temperature * max(value, _LEAST)
-            point = point_at(self.clusters, g, state, k, mu)
-            memory = memory_for(self.form.p, now.cluster_memory)
+            begin(self.clusters, work, g, state, k, mu)
             terms = state, k, mu, cutoff, closeness, now.cluster_steps_at_once
             for _ in range(now.cluster_steps // now.cluster_steps_at_once):
-                if climb(self.clusters, point, memory, *terms) or stop():
+                if climb(self.clusters, work, *terms) or stop():
                     break
-            if point.value[0] >= cutoff or stop():
+            g = work.here.g.copy()
+            if work.here.values[1] >= cutoff or stop():
                 break
         return g
 
@@ -122,5 +124,6 @@ class ClusterBound:
 
     def certify(self, g: np.ndarray, state: np.ndarray, k: int) -> tuple[float, np.ndarray]:
         """(bound, bound for each feature forced in), valid in floating point."""
-        with_feature = np.empty(self.form.p)
-        return prove(self.clusters, g, state, k, with_feature), with_feature
+        with_feature, work = np.empty(self.form.p), work_for(self.clusters, k, 0)
+        bound = prove(self.clusters, work, g, state, k, np.inf, with_feature)
+        return bound, with_feature

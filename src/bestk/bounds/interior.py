@@ -9,7 +9,8 @@ of the r largest is  min r lam + sum nu  with  u_j^2 <= t_j (lam + nu_j),  so Ne
 
     ... + beta [logdet Q + sum log(t_j (lam + nu_j) - u_j^2) + sum log nu_j + log lam]
 
-for a falling beta reach it in some 20 steps of four products of m^3 each. Nothing here is proven.
+for a falling beta reach it in some 20 steps of four products of m^3 each. Nothing is
+proven until :func:`proven_charges` has cut them.
 """
 
 from typing import NamedTuple
@@ -17,15 +18,17 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.base.compiling import kernel, step
+from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.bounds.kernels.cholesky import factor, invert_factored, solve_factored
 from bestk.bounds.kernels.gains import sum_largest
 from bestk.bounds.kernels.vectors import dot, times
-from bestk.form.definiteness import is_positive_semidefinite
 
 # The first steps begin this far inside: close to the boundary they would be short.
 _INSIDE = 0.8
 _FALL = 0.2
 _STEPS = 60
+# Numbers times this are still below what they were once they are rounded to single precision.
+_BELOW = 1.0 - 2.0**-23
 # Charges are proven after at most so many cuts: an interior point has some room.
 _CUTS = (1.0, 0.998, 0.99, 0.9)
 # A duality gap, as a share of what is missing to the cutoff, that is not worth another step.
@@ -33,7 +36,7 @@ _CLOSE = 3e-2
 
 
 class OwnCharges(NamedTuple):
-    """Charges t of the node, a dual vector g, the bound of both, and Newton steps taken."""
+    """Charges t of the node, a dual vector g, their bound (-inf: there are none), and steps."""
 
     t: np.ndarray
     g: np.ndarray
@@ -41,38 +44,48 @@ class OwnCharges(NamedTuple):
     steps: int
 
 
-def own_charges(
-    H: np.ndarray, d: np.ndarray, base: float, r: int, cutoff: float, start: np.ndarray
-) -> OwnCharges | None:
-    """The best charges for choosing r features under H, d; None where there are none.
+@step
+def own_charges(H, d, base, r, cutoff, start):
+    """The best charges for choosing r features under H, d.
 
     `start` are feasible charges: H - diag(start) is positive semidefinite. Some that are not
-    positive leave nothing to begin with.
+    positive leave nothing to begin with, and so does an H that is singular up to rounding.
     """
-    if not 0 < r < len(d) or not (start > 0.0).all():
-        return None
-    t = _INSIDE * start
-    try:
-        u = t * np.linalg.solve(H, d)
-    except np.linalg.LinAlgError:  # singular up to rounding
-        return None
-    lam = 1.5 * max(float((u * u / t).max()), 1e-300)
-    nu = np.full(len(d), 0.5 * lam)
-    beta = 0.1 * max(abs(cutoff), 1e-12) / (4 * len(d) + 1)
+    m = len(d)
+    t, u, U = _INSIDE * start, d.copy(), np.empty((m, m))
+    nothing = OwnCharges(t, u, -np.inf, 0)
+    if not 0 < r < m or not (start > 0.0).all() or not _is_definite(H, np.zeros(m), U):
+        return nothing
+    solve_factored(U, u, m)
+    largest = 1e-300
+    for j in range(m):
+        u[j] *= t[j]
+        largest = max(largest, u[j] * u[j] / t[j])
+    lam = 1.5 * largest
+    nu = np.full(m, 0.5 * lam)
+    beta = 0.1 * max(abs(cutoff), 1e-12) / (4 * m + 1)
     bound, t, g, steps = _ascend(H, d, base, r, cutoff, t, u, lam, nu, beta, 1e-4 * abs(cutoff))
-    return OwnCharges(t, g, bound, steps) if np.isfinite(bound) else None
+    return OwnCharges(t, g, bound, steps) if np.isfinite(bound) else nothing
 
 
-def proven_charges(A: np.ndarray, t: np.ndarray, error: float) -> np.ndarray | None:
+@step
+def proven_charges(A, t, error):
     """Charges that are proven to leave A - diag(t) positive semidefinite, cut a little if need be.
 
-    They are in single precision, rounded towards zero: a certificate keeps them so.
+    They are in single precision, rounded towards zero: a certificate keeps them so. Empty where
+    there is no proof. See theory: definite, as in :func:`bestk.form.definiteness`.
     """
+    p = len(t)
+    charges, U = np.empty(p), np.empty((p, p))
     for cut in _CUTS:
-        charges = np.nextafter((cut * t).astype(np.float32), np.float32(0)).astype(np.float64)
-        if is_positive_semidefinite(A, charges, error):
+        trace = 1.0
+        for j in range(p):
+            charges[j] = np.float32(cut * t[j] * _BELOW)
+            trace += A[j, j] - charges[j]
+        shift = (p + 4) * UNIT_ROUNDOFF * 1.1 * trace + p * error
+        if np.isfinite(trace) and _is_definite(A, charges + shift, U):
             return charges
-    return None
+    return np.empty(0)
 
 
 def own_charges_multiplies(m: int) -> float:
@@ -80,7 +93,7 @@ def own_charges_multiplies(m: int) -> float:
     return 20 * 6.0 * m**3
 
 
-@kernel
+@step
 def _ascend(H, d, base, r, cutoff, t, u, lam, nu, beta, need):
     """(bound, t, dual vector, steps) at the best point; t, u and nu move in place."""
     m = len(d)

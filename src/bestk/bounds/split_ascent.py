@@ -43,7 +43,7 @@ class SplitAscent:
         nodes = NodeBatch.of(states.copy(), duals.copy(), np.zeros(len(states)))
         values = [(self._mean_bound(nodes, self.split.t, k, cutoff), self.split.t)]
         # The old split lies next to the boundary, where steps are short: back off a little.
-        t, weight, scale = 0.95 * self.split.t, tuning().ascent_weight, 0.0
+        t, weight, scale, length = 0.95 * self.split.t, tuning().ascent_weight, 0.0, 1.0
         factor = cholesky_factor(self.form.A, t)
         for _ in range(tuning().ascent_steps):
             values.append((self._mean_bound(nodes, t, k, cutoff), t))
@@ -54,7 +54,8 @@ class SplitAscent:
                 break
             inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
             scale = scale or inverse.trace()
-            t, factor = self._step(t, gradient, inverse, weight * gradient.sum() / scale)
+            mu = weight * gradient.sum() / scale
+            t, factor, length = self._step(t, gradient, inverse, mu, length)
             weight *= tuning().ascent_shrink
         values.append((self._mean_bound(nodes, t, k, cutoff), t))
         for _, t in sorted(values, key=lambda pair: -pair[0]):
@@ -82,19 +83,22 @@ class SplitAscent:
         gradient[moved] = b[moved] ** 2 * (1.0 / z - 1.0)
         return gradient.mean(axis=0)
 
-    def _step(self, t: np.ndarray, gradient: np.ndarray, inverse: np.ndarray, mu: float):
+    def _step(
+        self, t: np.ndarray, gradient: np.ndarray, inverse: np.ndarray, mu: float, length: float
+    ):
         """One ascent step scaled by the row sums of the barrier's Hessian, inverse squared.
 
-        Returns the new t and the factor of A - diag(t).
+        Returns the new t, the factor of A - diag(t), and how much of the next step to try first:
+        each try costs a factor.
         """
         barrier = inverse.diagonal()
         # Only the lower triangle is there: rows and columns together give whole rows.
         squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
         step = (gradient - mu * barrier) / (mu * (squares - barrier**2))
         for _ in range(10):
-            candidate = np.maximum(t + step, 1e-6 * t.mean())
+            candidate = np.maximum(t + length * step, 1e-6 * t.mean())
             factor = cholesky_factor(self.form.A, candidate)
             if factor is not None:
-                return candidate, factor
-            step = 0.5 * step
-        return t, cholesky_factor(self.form.A, t)
+                return candidate, factor, min(2.0 * length, 1.0)
+            length *= 0.5
+        return t, cholesky_factor(self.form.A, t), length

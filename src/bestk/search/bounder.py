@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.constants import FREE
 from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.bounds.cluster_bound import ClusterBound, cluster_bound
-from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.methods import bound_nodes, make_method
 from bestk.bounds.methods.descent import Descent
 from bestk.bounds.node_batch import NodeBatch
@@ -19,6 +19,7 @@ from bestk.bounds.ridge_box import Box, ridge_box
 from bestk.bounds.split import Split
 from bestk.bounds.split_ascent import SplitAscent
 from bestk.form.standard_form import StandardForm
+from bestk.subtrees.local import Whole, localise
 from bestk.subtrees.recorder import Recorder
 
 
@@ -37,7 +38,7 @@ class Bounder:
         self.is_started = self.has_best = False
         self.may_narrow = False
         self.outside = np.inf
-        self.n_bounded = 0
+        self.n_bounded = self.n_units = 0
         self.bounding = 0.0
         self.preparing = 0.0
         self.ascending = 0.0
@@ -71,7 +72,8 @@ class Bounder:
     def _wait_for_next_split(self) -> None:
         now = tuning()
         step = 2 * now.per_cube * self.form.p**3 + now.ascent_nodes * now.per_node
-        self.next_split = self.bounding + now.ascent_steps * step
+        wait = max(now.ascent_steps * step, now.ascent_share * self.searching)
+        self.next_split = self.searching + wait
 
     def use_clusters(self, clusters: ClusterBound, split_number: int) -> None:
         self.clusters, self.split_number = clusters, split_number
@@ -115,6 +117,22 @@ class Bounder:
         self.ascent = SplitAscent(self.form, self.ascent.split, self.workers)
         self.use(self.split)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the tree has cost as much as a better bound would."""
+        return self.may_optimise and (self.narrows or self.searching >= self.next_split)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a narrower box is due."""
+        wait = tuning().narrow_after * (self._narrowing + tuning().small_tree)
+        return self.may_narrow and self.bounding >= wait
+
+    @property
+    def _narrowing(self) -> float:
+        """Model seconds of a narrower box."""
+        return 4 * tuning().per_cube * self.form.p**3
+
     def tighten(
         self,
         sample: Callable[[int], tuple[np.ndarray, np.ndarray]],
@@ -122,23 +140,22 @@ class Bounder:
         cutoff: float,
         stop: Callable[[], bool],
     ) -> None:
-        """Whenever the tree has cost as much as a better bound would, prepare one.
+        """Prepare a better bound, once it is due.
 
         First a narrower box, then again and again a diagonal that is fitted to open nodes, of which
         `sample` gives states and dual vectors.
         """
-        if not self.may_optimise:
+        if not self.is_due:
             return
         now = tuning()
-        narrowing = 4 * now.per_cube * self.form.p**3
-        if self.may_narrow and self.bounding >= now.narrow_after * (narrowing + now.small_tree):
-            self.preparing += narrowing
+        if self.narrows:
+            self.preparing += self._narrowing
             self.may_narrow = False
             box = ridge_box(self.form, self.first.smallest, k, cutoff)
             if box is not None:
                 self.outside = min(self.outside, cutoff)
                 self.narrow(box)
-        if self.bounding < self.next_split:
+        if self.searching < self.next_split:
             return
         states, duals = sample(now.ascent_nodes)
         if len(states):
@@ -154,17 +171,19 @@ class Bounder:
         if self.has_best or form.is_boxed or form.p > tuning().root_features:
             return None
         self.has_best = True
-        found = own_charges(form.A, form.c, 1.0, k, cutoff, self.first.t)
-        t = None if found is None else proven_charges(form.A, found.t, form.eps)
-        if t is None:
+        least = self.first.smallest
+        whole = Whole(form.A, form.c, form.lo, form.hi, form.eps, k, False, least, 0.0, 0.0)
+        free = np.full(form.p, FREE, dtype=np.int8)
+        _, local, is_better = localise(whole, free, self.first.t, True, -np.inf, cutoff)
+        if not is_better:
             return None
-        self.ascent = SplitAscent(form, Split(t=t), self.workers)
+        self.ascent = SplitAscent(form, Split(t=local.t), self.workers)
         return self.ascent.split
 
     # In a checkpoint ------------------------------------------------------------------------
 
     _PLAIN = (
-        "n_bounded", "bounding", "preparing", "ascending", "scanning", "next_split",
+        "n_bounded", "n_units", "bounding", "preparing", "ascending", "scanning", "next_split",
         "split_number", "may_narrow", "outside", "has_best",
     )  # fmt: skip
 

@@ -79,9 +79,9 @@ def solve_presolved(
                 if saved is not None:
                     tree.restore(saved.parts)
                 status = tree.run()
-            bound, n_nodes, history = tree.lower_bound, tree.n_nodes, tree.watch.history
+            bound, n_nodes, history = tree.space.lower_bound, tree.space.n_nodes, tree.watch.history
             started = tree.watch.started
-            recorder = tree.recorder
+            recorder = tree.space.recorder
     finally:
         progress.close()
     searched, bound = bound, min(bound, _certain(incumbent))

@@ -1,7 +1,8 @@
 """Where units are explored. Outcomes come back in the order of the units, whoever computed them."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, wait
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Protocol
 
 import numpy as np
@@ -15,25 +16,38 @@ _LOOK = 0.05
 
 
 class Engine(Protocol):
-    """Runs units of work.
+    """Explores units that are put in at one end, and come out at the other as outcomes.
 
-    Units are pure: an engine may run them in any order, anywhere, more than once, and run lost ones
-    again. None stands for a unit that was not finished when `stop` said so; each of them is still
-    as open as before.
+    Units are pure: an engine may explore them in any order, anywhere, more than once, and explore
+    lost ones again.
     """
 
-    def run(
-        self, subproblem: Subproblem, units: Sequence[Unit], stop: Callable[[], bool]
-    ) -> list[Outcome | None]: ...
+    def put(self, subproblem: Subproblem, unit: Unit) -> None:
+        """Begin with a unit, now or later."""
+
+    def get(self, stop: Callable[[], bool]) -> Outcome | None:
+        """The outcome of the oldest unit, which is then forgotten; None once `stop` says so."""
+
+    def end(self) -> list[Outcome | None]:
+        """Give up all units, and forget them: outcomes of those that are done, None for others."""
 
 
 class Serial:
-    """One unit after the other, here."""
+    """One unit after the other, here, when its outcome is asked for."""
 
-    def run(
-        self, subproblem: Subproblem, units: Sequence[Unit], stop: Callable[[], bool]
-    ) -> list[Outcome | None]:
-        return [None if stop() else explore(subproblem, unit) for unit in units]
+    def __init__(self) -> None:
+        self._units: deque[tuple[Subproblem, Unit]] = deque()
+
+    def put(self, subproblem: Subproblem, unit: Unit) -> None:
+        self._units.append((subproblem, unit))
+
+    def get(self, stop: Callable[[], bool]) -> Outcome | None:
+        return None if stop() else explore(*self._units.popleft())
+
+    def end(self) -> list[Outcome | None]:
+        left: list[Outcome | None] = [None] * len(self._units)
+        self._units.clear()
+        return left
 
 
 class Threads:
@@ -41,23 +55,26 @@ class Threads:
 
     def __init__(self, workers: Workers) -> None:
         self.workers = workers
+        self._futures: deque[Future[Outcome | None]] = deque()
+        self._flag = np.zeros(1, dtype=np.int8)
 
-    def run(
-        self, subproblem: Subproblem, units: Sequence[Unit], stop: Callable[[], bool]
-    ) -> list[Outcome | None]:
-        flag = np.zeros(1, dtype=np.int8)
-        futures = [self.workers.submit(explore, subproblem, unit, flag) for unit in units]
-        waiting = set(futures)
-        try:
-            while waiting:
-                _, waiting = wait(waiting, timeout=_LOOK, return_when=FIRST_COMPLETED)
-                if waiting and stop():
-                    flag[0] = 1
-                    wait(waiting)
-                    break
-        finally:
-            flag[0] = 1  # after Ctrl-C, too: nobody waits for what is still being explored
-        return [future.result() for future in futures]
+    def put(self, subproblem: Subproblem, unit: Unit) -> None:
+        self._futures.append(self.workers.submit(explore, subproblem, unit, self._flag))
+
+    def get(self, stop: Callable[[], bool]) -> Outcome | None:
+        while not self._futures[0].done():
+            if stop():
+                return None
+            wait([self._futures[0]], timeout=_LOOK)
+        return self._futures.popleft().result()
+
+    def end(self) -> list[Outcome | None]:
+        self._flag[0] = 1
+        wait(self._futures)
+        outcomes = [future.result() for future in self._futures]
+        self._futures.clear()
+        self._flag = np.zeros(1, dtype=np.int8)  # those to come have a flag of their own
+        return outcomes
 
 
 def engine_for(workers: Workers) -> Engine:

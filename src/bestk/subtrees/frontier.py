@@ -41,20 +41,18 @@ class Node(NamedTuple):
     def nbytes(self) -> int:
         # Some ten nodes of a unit share a split.
         split = 0 if self.split is None else self.split.t.nbytes // 8
-        return 600 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes + split
+        return 750 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes + split
 
 
 def state_of(nodes: list[Node], p: int) -> State:
     """Nodes of a form with p features, as arrays; :func:`nodes_in` reads them back."""
-    splits = {node.split.number: node.split for node in nodes if node.split is not None}
-    plain = [
-        (n.bound, n.number, n.level, n.cost, -1 if n.split is None else n.split.number)
-        for n in nodes
-    ]
+    splits = list({id(n.split): n.split for n in nodes if n.split is not None}.values())
+    place = {id(split): i for i, split in enumerate(splits)}
+    plain = [(n.bound, n.number, n.level, n.cost, place.get(id(n.split), -1)) for n in nodes]
     arrays = {
         "plain": np.array(plain, dtype=np.float64).reshape(-1, 5),
-        "splits": np.array(sorted(splits), dtype=np.int64),
-        "charges": joined([splits[number].t for number in sorted(splits)], np.float64),
+        "splits": np.array([split.number for split in splits], dtype=np.int64),
+        "charges": joined([split.t for split in splits], np.float64),
         "states": joined([node.state for node in nodes], np.int8).reshape(-1, p),
         "ends": ends_of([node.nonzeros for node in nodes]),
         "nonzeros": joined([node.nonzeros for node in nodes], np.int32),
@@ -69,11 +67,11 @@ def nodes_in(state: State) -> Iterator[Node]:
     values = cut(arrays["values"], arrays["ends"])
     numbers = arrays["splits"].tolist()
     charges = arrays["charges"].reshape(len(numbers), arrays["states"].shape[1])
-    splits = {n: UsedSplit(n, t) for n, t in zip(numbers, charges, strict=True)}
-    for i, (bound, number, level, cost, split) in enumerate(arrays["plain"].tolist()):
+    splits = [UsedSplit(n, t) for n, t in zip(numbers, charges, strict=True)]
+    for i, (bound, number, level, cost, place) in enumerate(arrays["plain"].tolist()):
         yield Node(
             bound, int(number), arrays["states"][i], nonzeros[i], values[i], level, cost,
-            splits.get(int(split)),
+            splits[int(place)] if place >= 0 else None,
         )  # fmt: skip
 
 

@@ -8,11 +8,12 @@ from numba.extending import overload
 from bestk.base.compiling import OPTIONS, kernel, step
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.kernels.active_set import Room, room_for, settle
-from bestk.bounds.kernels.cluster_ascent import Clusters, climb, memory_for, point_at, prove
+from bestk.bounds.kernels.cluster_ascent import Clusters, Work, begin, climb, prove, work_for
 from bestk.bounds.kernels.conclude import Charges, Known, conclude
 from bestk.bounds.kernels.relaxation import Relaxed, descend
 from bestk.form.dense import residual, slope_errors
 from bestk.form.matrix import CAUTION
+from bestk.subtrees.local import Local
 from bestk.subtrees.unit import BRANCHED, CLOSED, EMPTY, OPEN, PRUNED, RESISTING
 from bestk.supports.prices import scan_seconds
 from bestk.supports.scan import condition, fit_rows, scan
@@ -21,27 +22,6 @@ from bestk.supports.scan import condition, fit_rows, scan
 _NEARLY_PERFECT = 1e-6
 # Supports that one unit may list, and one node: more are looked at with the data at hand.
 MOST_HITS, _MOST_AT_NODE = 256, 32
-
-
-class Local(NamedTuple):
-    """The part of a form that a unit is about, its first ``gone`` features IN and eliminated.
-
-    What is left of A and c for the others is H and d: relaxations are solved there, with charges
-    t[gone:]. The dual vector of the others determines that of the first: ``lifted - lift @ g``.
-    Proofs are about A, c, t and the box, for all of them.
-    """
-
-    A: np.ndarray
-    c: np.ndarray
-    t: np.ndarray
-    lo: np.ndarray
-    hi: np.ndarray
-    gone: int
-    H: np.ndarray
-    d: np.ndarray
-    base: float
-    lift: np.ndarray
-    lifted: np.ndarray
 
 
 class ClusterLocal(NamedTuple):
@@ -68,11 +48,11 @@ class Terms(NamedTuple):
     shift: float
     slack: float
     is_boxed: bool
-    is_single: bool
     fixing: bool
     close_below: float
     nodes: int
     multiplies: float
+    weakest_first: bool
 
 
 class Nodes(NamedTuple):
@@ -111,14 +91,21 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
         count = 1
     else:
         stack[0], top = -1, 1
-    done = 0
+    done, bounded = 0, 0
     while True:
         for i in range(done, count):
-            before = nodes.states[i].copy()
-            multiplies += _bound(local, terms, effort, nodes, i, work)
-            fate, dropped, n_hits, scanning = _judge(
-                local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
+            # Where a scan costs less than bounds did so far, a bound could only cost more.
+            cheap = prices.per_multiply * multiplies / max(bounded, 1)
+            fate, n_hits, scanning = _close_at_once(
+                local, terms, prices, nodes, i, cheap, hits, n_hits, scanning
             )
+            if fate == OPEN:
+                before = nodes.states[i].copy()
+                multiplies += _bound(local, terms, effort, nodes, i, work)
+                bounded += 1
+                fate, dropped, n_hits, scanning = _judge(
+                    local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
+                )
             nodes.fate[i] = fate
             if fate == OPEN:
                 stack[top] = i
@@ -134,6 +121,8 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
         if top == 0 or stop[0] != 0 or (spent and has_branched):
             break
         top -= 1
+        if terms.weakest_first:
+            _weakest_on_top(stack, top, nodes.bounds)
         me = stack[top]
         if me >= 0:
             nodes.fate[me] = BRANCHED
@@ -152,6 +141,16 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
         nodes, count, stack[:top], hits, n_hits, best_support, best_value, dropped, multiplies,
         scanning,
     )  # fmt: skip
+
+
+@kernel
+def _weakest_on_top(stack, top, bounds):
+    """The youngest of the nodes with the smallest bound changes places with stack[top]."""
+    best = top
+    for i in range(top - 1, -1, -1):
+        if bounds[stack[i]] < bounds[stack[best]]:
+            best = i
+    stack[best], stack[top] = stack[top], stack[best]
 
 
 class _Rounding(NamedTuple):
@@ -200,7 +199,8 @@ class _Work(NamedTuple):
 
 
 def _work_on_diagonal(local, terms):
-    _, c, t, lo, hi, gone, H, d, _, _, _ = local
+    c, t, lo, hi = local.c, local.t, local.lo, local.hi
+    gone, H, d = local.gone, local.H, local.d
     q = c.shape[0]
     return _Work(
         Relaxed(H, d, t[gone:], lo[gone:], hi[gone:]),
@@ -287,7 +287,7 @@ def _lift(local, terms, g):
         for j in range(lift.shape[1]):
             total -= lift[i, j] * g[gone + j]
         g[i] = total
-    if terms.is_single:
+    if local.is_single:
         for j in range(g.shape[0]):
             g[j] = np.float64(np.float32(g[j]))
 
@@ -313,6 +313,23 @@ def _prove(local, terms, nodes, i, work):
         work.gains, work.free_gains,
     )  # fmt: skip
     nodes.bounds[i] = max(bound, nodes.bounds[i])  # its parent's holds, too
+
+
+@step
+def _close_at_once(local, terms, prices, nodes, i, cheap, hits, n_hits, scanning):
+    """(CLOSED or OPEN, hits listed, seconds of scans) for a node that has not been bounded."""
+    state = nodes.states[i]
+    n_inside, n_free = _count(state, IN), _count(state, FREE)
+    r = terms.k - n_inside
+    if nodes.feature[i] < 0 or not 0 < r < n_free:
+        return OPEN, n_hits, scanning
+    seconds = scan_seconds(prices, n_free, n_inside, r)
+    if seconds > min(cheap, terms.close_below):
+        return OPEN, n_hits, scanning
+    found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
+    if found < 0:
+        return OPEN, n_hits, scanning + seconds
+    return CLOSED, found, scanning + seconds
 
 
 @step
@@ -414,25 +431,32 @@ def _rounded_value(local, terms, nodes, i, rounding):
 # Clusters -----------------------------------------------------------------------------------
 
 
+# Multiplications for each feature that an evaluation of the bound is worth.
+_PER_EVALUATION = 600.0
+
+
+class _ClusterWork(NamedTuple):
+    ascent: Work
+    with_feature: np.ndarray
+
+
 def _work_on_clusters(local, terms):
-    return np.empty(local.c.shape[0])
+    p = local.c.shape[0]
+    return _ClusterWork(work_for(local.clusters, terms.k, local.memory), np.empty(p))
 
 
 def _bound_by_clusters(local, terms, effort, nodes, i, work):
-    clusters, g, state = local.clusters, nodes.duals[i], nodes.states[i]
-    p = g.shape[0]
-    point = point_at(clusters, g, state, terms.k, local.mu)
-    memory = memory_for(p, local.memory)
-    climb(
-        clusters, point, memory, state, terms.k, local.mu, terms.cutoff, local.closeness,
-        local.steps,
-    )  # fmt: skip
+    clusters, mu, k, g, state = local.clusters, local.mu, terms.k, nodes.duals[i], nodes.states[i]
+    ascent, with_feature, p = work.ascent, work.with_feature, g.shape[0]
+    before = ascent.evaluations[0]
+    begin(clusters, ascent, g, state, k, mu)
+    climb(clusters, ascent, state, k, mu, terms.cutoff, local.closeness, local.steps)
     for j in range(p):
-        g[j] = np.float64(np.float32(g[j]))
-    bound = prove(clusters, g, state, terms.k, work)
-    if bound < terms.cutoff:
+        g[j] = np.float64(np.float32(ascent.here.g[j]))
+    bound = prove(clusters, ascent, g, state, k, terms.cutoff, with_feature)
+    if bound < terms.cutoff and terms.fixing:
         for j in range(p):
-            if state[j] == FREE and work[j] >= terms.cutoff:
+            if state[j] == FREE and with_feature[j] >= terms.cutoff:
                 state[j] = OUT
     nodes.bounds[i] = max(bound, nodes.bounds[i])
-    return 3.0 * (memory.filled[0] + 2) * p * p
+    return _PER_EVALUATION * (ascent.evaluations[0] - before) * p + 3.0 * p * p

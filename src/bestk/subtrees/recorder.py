@@ -105,20 +105,23 @@ class Recorder:
 
     def add_outcome(self, outcome: Outcome, parent: int, features: np.ndarray, split: int) -> int:
         """Number of the first node of a unit whose root is `parent`; `features` names them."""
+        if not self.enabled:
+            return -1
         first = self.n_nodes
 
         def named(rows: Sparse) -> Sparse:
-            return Sparse(rows.ends, features[rows.features].astype(np.int32), _single(rows.values))
+            return Sparse(rows.ends, names[rows.features], rows.values)
 
-        above = np.where(outcome.parent < 0, parent, outcome.parent + first)
-        feature = np.where(outcome.feature < 0, -1, features[outcome.feature])
+        names = features.astype(np.int32)
+        is_top, is_decided = outcome.parent < 0, outcome.feature >= 0
+        duals = named(outcome.duals)
         block = _Block(
-            parent=above.astype(np.int32),
-            feature=feature.astype(np.int32),
+            parent=np.where(is_top, parent, outcome.parent + first).astype(np.int32),
+            feature=np.where(is_decided, names[outcome.feature], -1).astype(np.int32),
             inside=outcome.inside,
             split=np.where(outcome.proved, split, -1).astype(np.int32),
             enumerated=outcome.fate == CLOSED,
-            duals=named(outcome.duals),
+            duals=duals._replace(values=_single(duals.values)),
             fixed_in=named(outcome.fixed_in),
             fixed_out=named(outcome.fixed_out),
         )
@@ -210,7 +213,7 @@ class Recorder:
 def _single(values: np.ndarray) -> np.ndarray:
     """In single precision, if that is what they are."""
     single = values.astype(np.float32)
-    return single if np.array_equal(single, values) else values
+    return single if (single == values).all() else values
 
 
 def _one_row(index: np.ndarray, values: np.ndarray = _NOTHING) -> Sparse:

@@ -31,7 +31,8 @@ class Subproblem:
     """What all units of a search share: the standard form as arrays, and how to explore it.
 
     ``least`` is a charge that every feature can bear at once: proven like any split. Features that
-    are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own.
+    are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own,
+    which has to gain the share ``own_from`` of what is missing to the cutoff.
     With ``clusters`` these bound all nodes instead of charges.
     """
 
@@ -49,6 +50,7 @@ class Subproblem:
     climb: Climb | None = None
     single_from: float
     inside_share: float
+    own_from: float
 
     @property
     def p(self) -> int:
@@ -71,7 +73,8 @@ class Unit(NamedTuple):
 
     ``t`` are proven charges for all features that are not OUT. With ``own`` the unit looks for
     better ones. Models are worth looking for below ``cutoff``; the best one known has ``value``.
-    Nodes that take up to ``close_below`` model seconds are closed by trying their supports.
+    Nodes that take up to ``close_below`` model seconds are closed by trying their supports. Nodes
+    are branched depth first, which leaves few of them open, or the weakest one first.
     """
 
     state: np.ndarray
@@ -84,6 +87,7 @@ class Unit(NamedTuple):
     budget: Budget
     close_below: float
     own: bool
+    weakest_first: bool
 
 
 class Sparse(NamedTuple):

@@ -1,15 +1,15 @@
 """Upper bounds: beam search over supports, then swaps of single features."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 
 from bestk.base.tuning import tuning
+from bestk.form.dense import DenseMatrix
 from bestk.form.standard_form import StandardForm
+from bestk.supports.growth import DEPENDENT, STEADY, best_children, extend, join_scores
 from bestk.supports.scan import fit_rows
-
-# A feature whose residual variance given a support is below this adds nothing but rounding.
-_DEPENDENT = 1e-10
 
 
 def never() -> bool:
@@ -51,9 +51,9 @@ def _completed(support, score, mask, size):
 def _grow_exactly(form, include, size, width, mask, stop):
     A, p = form.matrix, form.p
     supports = np.zeros((1, 0), dtype=np.intp)
-    # Orthonormal directions that span a support, as sums of its features.
     basis = np.zeros((1, 0, 0))
     variance, moment, gain = np.ones((1, p)), form.c[None].copy(), np.zeros(1)
+    tags = _tags(p)
     for t in range(size):
         if t < len(include):
             parents, chosen = np.zeros(1, dtype=np.intp), include[t : t + 1]
@@ -62,20 +62,30 @@ def _grow_exactly(form, include, size, width, mask, stop):
             gains = _exact_gains(variance[best], moment[best])
             return _completed(supports[best], gains, mask, size)
         else:
-            parents, chosen = _best_children(supports, gain, variance, moment, mask, width)
-        # What is left of the chosen feature beside its parent's, over all features at once.
-        pivot = np.maximum(variance[parents, chosen], _DEPENDENT)
-        grown = np.column_stack([supports[parents], chosen])
-        direction = _left_over(A, basis[parents], grown) / np.sqrt(pivot)[:, None]
-        new = A.sums(grown, direction)
-        step = moment[parents, chosen] / np.sqrt(pivot)
-        gain = gain[parents] + step**2
-        variance = variance[parents] - new**2
-        moment = moment[parents] - step[:, None] * new
-        basis = np.concatenate([np.pad(basis[parents], ((0, 0), (0, 0), (0, 1))),
-                                direction[:, None]], axis=1)  # fmt: skip
-        supports = grown
+            parents, chosen = best_children(supports, gain, variance, moment, mask, tags, width)
+        grown = _extended(A, supports, basis, variance, moment, gain, parents, chosen)
+        supports, basis, variance, moment, gain = grown
     return supports[np.argsort(-_steady(gain), kind="stable")]
+
+
+def _extended(A, supports, basis, variance, moment, gain, parents, chosen):
+    """Supports with one feature more, and what is known about them; see :func:`extend`."""
+    if isinstance(A, DenseMatrix):
+        return extend(A.array, supports, basis, variance, moment, gain, parents, chosen)
+    # What is left of the chosen feature beside its parent's, over all features at once.
+    pivot = np.maximum(variance[parents, chosen], DEPENDENT)
+    grown = np.column_stack([supports[parents], chosen])
+    direction = _left_over(A, basis[parents], grown) / np.sqrt(pivot)[:, None]
+    new = A.sums(grown, direction)
+    step = moment[parents, chosen] / np.sqrt(pivot)
+    longer = np.pad(basis[parents], ((0, 0), (0, 0), (0, 1)))
+    return (
+        grown,
+        np.concatenate([longer, direction[:, None]], axis=1),
+        variance[parents] - new**2,
+        moment[parents] - step[:, None] * new,
+        gain[parents] + step**2,
+    )
 
 
 def _left_over(A, basis, supports):
@@ -90,15 +100,8 @@ def _left_over(A, basis, supports):
 
 def _exact_gains(variance, moment):
     """Loss decrease by each further feature, all coefficients refitted."""
-    usable = variance > _DEPENDENT
+    usable = variance > DEPENDENT
     return np.where(usable, moment**2 / np.where(usable, variance, 1.0), 0.0)
-
-
-def _best_children(supports, gain, variance, moment, mask, width):
-    """The `width` best distinct supports with one feature more: (parent, feature) arrays."""
-    total = np.where(mask, gain[:, None] + _exact_gains(variance, moment), -np.inf)
-    np.put_along_axis(total, supports, -np.inf, axis=1)
-    return _distinct_best(supports, total, width)
 
 
 def _distinct_best(supports, score, width):
@@ -109,8 +112,7 @@ def _distinct_best(supports, score, width):
     flat = np.argpartition(-score.ravel(), many - 1)[:many]
     flat = flat[np.lexsort((flat, -score.ravel()[flat]))]
     parents, chosen = np.divmod(flat[np.isfinite(score.ravel()[flat])], score.shape[1])
-    # Sums of random numbers tell sets apart; a collision would cost one candidate, no more.
-    tags = np.random.default_rng(0).integers(2**63, size=score.shape[1], dtype=np.uint64)
+    tags = _tags(score.shape[1])
     keys = tags[supports].sum(axis=1, dtype=np.uint64)[parents] + tags[chosen]
     _, first = np.unique(keys, return_index=True)
     best = np.sort(first)[:width]
@@ -119,7 +121,13 @@ def _distinct_best(supports, score, width):
 
 def _steady(score):
     """Scores cut to twelve digits: ties go to the first feature, not to rounding."""
-    return np.rint(score * 2.0**40)
+    return np.rint(score * STEADY)
+
+
+@lru_cache(maxsize=8)
+def _tags(p: int) -> np.ndarray:
+    """Random numbers whose sums tell sets apart."""
+    return np.random.default_rng(0).integers(2**63, size=p, dtype=np.uint64)
 
 
 def _grow_by_gradient(form, include, size, width, mask, stop):
@@ -174,7 +182,7 @@ def improve_by_swaps(
         if len(leaving) == 0:
             return support
         rest = np.array([support[support != j] for j in leaving])
-        score = _swap_scores(form, rest)
+        score = _steady(_swap_scores(form, rest))
         score[:, ~mask] = -np.inf
         score[:, support] = -np.inf
         many = min(score.size, 50)
@@ -185,7 +193,7 @@ def improve_by_swaps(
         row, new = np.divmod(flat, form.p)
         candidates = np.sort(np.column_stack([rest[row], new]), axis=1)
         values = fit_supports(form, candidates)[1]
-        best = np.lexsort((flat, values))[0]
+        best = np.lexsort((flat, _steady(values)))[0]
         if not values[best] < value - 1e-12:
             return support
         support, value = candidates[best], values[best]
@@ -194,13 +202,17 @@ def improve_by_swaps(
 
 def _swap_scores(form, rest):
     """How low the loss gets when a feature joins each support in `rest` (larger is better)."""
+    if isinstance(form.matrix, DenseMatrix) and not form.is_boxed:
+        scores = np.empty((len(rest), form.p))
+        join_scores(form.A, form.c, rest, scores)
+        return scores
     coefs, values = fit_supports(form, rest)
     if form.is_boxed:
         return _coordinate_gains(form, rest, coefs) - values[:, None]
     u = form.c - form.matrix.sums(rest, coefs)
     scores = np.empty((len(rest), form.p))
     for i, features in enumerate(rest):
-        inner = form.matrix.submatrix(features) + _DEPENDENT * np.eye(len(features))
+        inner = form.matrix.submatrix(features) + DEPENDENT * np.eye(len(features))
         rows = form.matrix.rows(features)
         variance = 1.0 - np.einsum("tp,tp->p", rows, np.linalg.solve(inner, rows))
         scores[i] = _exact_gains(variance, u[i]) - values[i]

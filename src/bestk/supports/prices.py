@@ -12,19 +12,24 @@ from bestk.base.tuning import Tuning
 
 
 class Prices(NamedTuple):
-    """Model seconds; see :class:`bestk.base.tuning.Tuning`."""
+    """Model seconds of scans, and of multiplications of a bound, to compare them with.
+
+    See :class:`bestk.base.tuning.Tuning`.
+    """
 
     per_beginning: float
     per_first: float
     per_pair_row: float
     per_support: float
     per_update: float
+    per_multiply: float
 
 
 def prices_of(now: Tuning) -> Prices:
     return Prices(
-        now.per_beginning, now.per_first, now.per_pair_row, now.per_support, now.per_update
-    )
+        now.per_beginning, now.per_first, now.per_pair_row, now.per_support, now.per_update,
+        now.per_unit_multiply,
+    )  # fmt: skip
 
 
 @kernel

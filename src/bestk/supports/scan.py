@@ -7,7 +7,7 @@ from numba import uintp
 
 from bestk.base.compiling import add_row, fast_kernel, kernel
 from bestk.base.constants import UNIT_ROUNDOFF
-from bestk.supports.single import f4, given, may_gain, padded, standardise, terms_of_pairs
+from bestk.supports.single import list_suspects, room_for_pairs, standardise
 
 # Covers the rounding of one test (theory: pair-gain), relative to the product of both residual
 # variances.
@@ -72,10 +72,10 @@ def condition(A, c, inside, free, shift, H, d):
         for b in range(a, m):
             H[a, b] = row[free[b]]
         H[a, a] -= shift
+        for i in range(f):  # row by row: large matrices are written once
+            _add_upper_row(H, a, -W[i, a], W, i)
     for i in range(f):
         add_row(d, -w[i], W, i, m)
-        for a in range(m):
-            _add_upper_row(H, a, -W[i, a], W, i)
     return gain
 
 
@@ -111,7 +111,7 @@ def scan(H, d, needed, r, start, stop, hits):
     depth = r - 3  # levels eliminated one by one above the scan of the last three
     Hs, ds, needs = np.empty((depth, m, m)), np.empty((depth, m)), np.empty(depth + 1)
     needs[0] = needed
-    C = np.empty((m, padded(m)), f4)
+    pairs, suspects = room_for_pairs(m), np.empty(m, np.int64)
     chosen[0] = start - 1
     level = 0
     while level >= 0 and count >= 0:
@@ -120,7 +120,9 @@ def scan(H, d, needed, r, start, stop, hits):
         if level == depth:
             first = start if level == 0 else chosen[level - 1] + 1
             last = stop if level == 0 else m
-            count = _scan_triples(G, c, needs[level], first, last, C, chosen, hits, count)
+            count = _scan_triples(
+                G, c, needs[level], first, last, pairs, suspects, chosen, hits, count
+            )
             level -= 1
             continue
         chosen[level] += 1
@@ -195,7 +197,7 @@ def _scan_pairs(H, d, needed, start, stop, chosen, hits):
 
 
 @kernel
-def _scan_triples(H, d, needed, start, stop, C, chosen, hits, count):
+def _scan_triples(H, d, needed, start, stop, pairs, suspects, chosen, hits, count):
     """`scan` for the last three features; `chosen` holds those before them.
 
     Given a first feature t, single precision shows for most b that no pair (a, b), t < a < b, gains
@@ -204,29 +206,15 @@ def _scan_triples(H, d, needed, start, stop, C, chosen, hits, count):
     r, m = hits.shape[1], d.shape[0] - start
     if m < 3:
         return count
-    width = padded(m)
-    moments, moment, variance = np.empty(width, f4), np.empty(width, f4), np.empty(width, f4)
-    beta, gamma = np.empty(width, f4), np.empty(width, f4)
-    kappa, theta = np.empty(width, f4), np.empty(width, f4)
-    suspects = np.empty(m, np.int64)
-    standardise(H, d, needed, start, C, moments)
-    largest = np.abs(moments).max()
+    largest = standardise(H, d, needed, start, pairs)
     for t in range(stop - start):
         chosen[r - 3] = start + t
         if H[start + t, start + t] <= 0.0:
             count = _list(chosen, r - 2, hits, count)
             continue
-        given(C, t, moments, moment, variance)
-        left = f4(1) - moments[t] * moments[t]
-        terms_of_pairs(t, left, largest, moment, variance, beta, gamma, kappa, theta)
-        n_suspects = 0
-        for b in range(t + 1, m, 2):
-            c = min(b + 1, m - 1)
-            hit = may_gain(C, b, c, t, moment, variance, beta, gamma, kappa, theta)
-            for suspect in range(b, c + 1):
-                if hit or theta[suspect] < 0:
-                    suspects[n_suspects] = start + suspect
-                    n_suspects += 1
+        n_suspects = list_suspects(pairs, t, m, largest, suspects)
+        for i in range(n_suspects):
+            suspects[i] += start
         if n_suspects > 0:
             count = _judge(H, d, needed, start + t, suspects[:n_suspects], chosen, hits, count)
         if count < 0:

@@ -6,11 +6,12 @@ where there is no pair: no comparison with NaN holds.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import int32, uintp
 
-from bestk.base.compiling import contracted_kernel, kernel
+from bestk.base.compiling import contracted_kernel, contracted_step, kernel
 
 f4 = np.float32
 # Two rows of eight lanes, twice: what an AVX2 loop takes in one step.
@@ -21,46 +22,99 @@ _FLAT, _USELESS = f4(1e-3), f4(0.1)
 _NEVER = f4(-1e30)
 
 
+class Pairs(NamedTuple):
+    """Room for correlations C and what is known about single features; see theory: single.
+
+    ``unit`` scales features to length one, ``moments`` are theirs; ``moment`` and ``variance`` are
+    given a first feature, and so are the terms of the test.
+    """
+
+    C: np.ndarray
+    unit: np.ndarray
+    moments: np.ndarray
+    moment: np.ndarray
+    variance: np.ndarray
+    beta: np.ndarray
+    gamma: np.ndarray
+    kappa: np.ndarray
+    theta: np.ndarray
+
+
 @kernel
 def padded(m):
     return (m + _LANES - 1) // _LANES * _LANES
 
 
 @kernel
-def standardise(H, d, needed, start, C, moments):
-    """Correlations C and moments in units of sqrt(needed) of the features from `start` on.
+def room_for_pairs(m):
+    """Of up to m features."""
+    width = padded(m)
+    return Pairs(
+        np.empty((m, width), f4), np.empty(m), np.empty(width, f4), np.empty(width, f4),
+        np.empty(width, f4), np.empty(width, f4), np.empty(width, f4), np.empty(width, f4),
+        np.empty(width, f4),
+    )  # fmt: skip
+
+
+@kernel
+def standardise(H, d, needed, start, pairs):
+    """Correlations and moments in units of sqrt(needed) of the features from `start` on.
 
     Only H's upper triangle is read. NaN for features without variance, and for all if nothing is
-    needed.
+    needed. Returns the largest |moment|.
     """
-    m = d.shape[0] - start
-    unit = np.full(m, np.nan)
-    moments[:] = 0.0
+    C, unit, moments = pairs.C, pairs.unit, pairs.moments
+    m, largest = d.shape[0] - start, f4(0)
+    for a in range(padded(m)):
+        moments[a] = 0.0
     for a in range(m):
+        unit[a] = np.nan
         if H[start + a, start + a] > 0.0 and needed > 0.0:
             unit[a] = 1.0 / math.sqrt(H[start + a, start + a])
             moments[a] = d[start + a] * unit[a] / math.sqrt(needed)
+            largest = max(largest, abs(moments[a]))
     for a in range(m):
-        _scale_row(H, start, a, unit, C)
+        _scale_row(H, start, a, m, unit, C)
         C[a, a] = np.nan
-        C[a, m : padded(m)] = np.nan
+        for b in range(m, padded(m)):
+            C[a, b] = np.nan
     for first in range(0, m, _LANES):
         for a in range(min(first + _LANES, m)):
             for b in range(max(first, a + 1), min(first + _LANES, m)):
                 C[b, a] = C[a, b]
+    return largest
 
 
 @kernel
-def _scale_row(H, start, a, unit, C):
-    a, start, m, scale = uintp(a), uintp(start), uintp(unit.shape[0]), unit[a]
+def _scale_row(H, start, a, m, unit, C):
+    a, start, m, scale = uintp(a), uintp(start), uintp(m), unit[a]
     for b in range(a + uintp(1), m):
         C[a, b] = H[start + a, start + b] * (scale * unit[b])
 
 
 @contracted_kernel
-def given(C, t, moments, moment, variance):
-    """Moments and variances of the other features given t."""
-    t, first, width = uintp(t), uintp(t // _LANES * _LANES), uintp(moment.shape[0])
+def list_suspects(pairs, t, m, largest, suspects):
+    """How many of the features after t may gain enough in a pair with an earlier one, and which.
+
+    Four at a time. So are features too close to t.
+    """
+    given(pairs, t, m)
+    terms_of_pairs(pairs, t, m, largest)
+    count, theta = 0, pairs.theta
+    for b in range(t + 1, m, 4):
+        hit = may_gain(pairs, b, m - 1, t)
+        for j in range(b, min(b + 4, m)):
+            if hit or theta[j] < 0:
+                suspects[count] = j
+                count += 1
+    return count
+
+
+@contracted_step
+def given(pairs, t, m):
+    """Moments and variances of the other ones of m features given t."""
+    C, moments, moment, variance = pairs.C, pairs.moments, pairs.moment, pairs.variance
+    t, first, width = uintp(t), uintp(t // _LANES * _LANES), uintp(padded(m))
     scale = moments[t]
     for step in range(width - first):
         a = first + uintp(step)
@@ -68,10 +122,12 @@ def given(C, t, moments, moment, variance):
         variance[a] = f4(1) - C[t, a] * C[t, a]
 
 
-@contracted_kernel
-def terms_of_pairs(first, left, largest, moment, variance, beta, gamma, kappa, theta):
+@contracted_step
+def terms_of_pairs(pairs, t, m, largest):
     """beta, gamma, kappa and theta of theory: single; theta < 0: to be judged in double."""
-    first, width = uintp(first // _LANES * _LANES), uintp(moment.shape[0])
+    _, _, moments, moment, variance, beta, gamma, kappa, theta = pairs
+    first, width = uintp(t // _LANES * _LANES), uintp(padded(m))
+    left = f4(1) - moments[t] * moments[t]
     for step in range(width - first):
         a = first + uintp(step)
         v, m = variance[a], moment[a]
@@ -88,24 +144,33 @@ def terms_of_pairs(first, left, largest, moment, variance, beta, gamma, kappa, t
         theta[a] = margin if plain else _NEVER
 
 
-@contracted_kernel
-def may_gain(C, b, c, t, moment, variance, beta, gamma, kappa, theta):
-    """May some pair (a, b) or (a, c), t < a < b <= c, gain enough? Some more a are looked at, too.
+@contracted_step
+def may_gain(pairs, b, last, t):
+    """May some pair (a, j), t < a < j, gain enough, j one of four rows from b on, up to `last`?
 
-    Two rows at once: they share what is loaded for each a.
+    Some more a are looked at, too. Four rows at once share what is loaded for each a, and one
+    count, whose lanes are summed up at the end of the loop: short rows take little else.
     """
-    b, c, t, first = uintp(b), uintp(c), uintp(t), uintp(t // _LANES * _LANES)
-    x_b, moment_b, variance_b = C[t, b], moment[b], variance[b]
-    x_c, moment_c, variance_c = C[t, c], moment[c], variance[c]
-    hits_b, hits_c = int32(0), int32(0)  # 32 bits: as wide as the lanes of the loop
-    for step in range((c // uintp(_LANES) + uintp(1)) * uintp(_LANES) - first):
+    C, _, _, moment, variance, beta, gamma, kappa, theta = pairs
+    b, t, last, first = uintp(b), uintp(t), uintp(last), uintp(t // _LANES * _LANES)
+    c, d, e = min(b + uintp(1), last), min(b + uintp(2), last), min(b + uintp(3), last)
+    x_b, x_c, x_d, x_e = C[t, b], C[t, c], C[t, d], C[t, e]
+    m_b, m_c, m_d, m_e = moment[b], moment[c], moment[d], moment[e]
+    v_b, v_c, v_d, v_e = variance[b], variance[c], variance[d], variance[e]
+    hits = int32(0)  # 32 bits: as wide as the lanes of the loop
+    for step in range((e // uintp(_LANES) + uintp(1)) * uintp(_LANES) - first):
         a = first + uintp(step)
-        g = C[b, a] - x_b * C[t, a]
-        u = moment_b - beta[a] * g
-        gain = kappa[a] * u * u + (gamma[a] * g * g + theta[a])
-        hits_b = int32(hits_b + (gain > variance_b))
-        g = C[c, a] - x_c * C[t, a]
-        u = moment_c - beta[a] * g
-        gain = kappa[a] * u * u + (gamma[a] * g * g + theta[a])
-        hits_c = int32(hits_c + (gain > variance_c))
-    return hits_b + hits_c > 0
+        x, terms = C[t, a], (beta[a], gamma[a], kappa[a], theta[a])
+        hit = _gain(C[b, a] - x_b * x, m_b, terms) > v_b
+        hit |= _gain(C[c, a] - x_c * x, m_c, terms) > v_c
+        hit |= _gain(C[d, a] - x_d * x, m_d, terms) > v_d
+        hit |= _gain(C[e, a] - x_e * x, m_e, terms) > v_e
+        hits = int32(hits + hit)
+    return hits > 0
+
+
+@contracted_kernel
+def _gain(g, moment, terms):
+    beta, gamma, kappa, theta = terms
+    u = moment - beta * g
+    return kappa * u * u + (gamma * g * g + theta)

@@ -1,275 +1,352 @@
-"""The best choice of features among clusters and single ones, smoothed or exact.
+"""The best choice of features among clusters and single ones.
 
 A cluster may give nothing, one feature, a pair, or all of its features at the price of three; every
-other feature is a choice of its own. Items are the clusters, then the single features.
+other feature is a choice of its own. Items are the clusters, then the single features that may
+matter: those that must be chosen, and the best of the others.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import uintp
 
-from bestk.base.compiling import kernel, step
+from bestk.base.compiling import fast_kernel, kernel, step
 from bestk.base.constants import FREE, IN, OUT
 
-# Weights below exp of this, over the largest, are left out of sums: these stay at least as large as
-# their largest term, which is all that a proof needs.
-_NEGLIGIBLE = -37.0
-# What an item may give, and its columns in `_Weighed.weight`.
-_NOTHING, _ONE, _PAIR, _ALL = 0, 1, 2, 3
+# What an item may give, and its columns in `Room.top`.
+NOTHING, ONE, PAIR, ALL = 0, 1, 2, 3
 
 
 class Options(NamedTuple):
     """Clusters as flat arrays: those of cluster i lie from ``first[i]`` to ``first[i + 1]``.
 
-    ``ones`` are 1 / T_jj of each member, ``pairs`` (2, m) positions in ``members`` with the three
-    different entries of their 2 x 2 inverses, ``inverses`` whole inverses by rows. The features
-    ``single`` have the inverse charge ``inverse_t``.
+    ``ones`` are 1 / T_xx of each member. Of its pairs, each member x comes first in those with the
+    next half of its cluster, in a circle. With y, the d-th after x, it gains what x does plus
+    rest (u_y - ratio u_x)^2, where ``ratios`` are T_xy / T_xx and ``rests`` 1 / (T_yy - T_xy^2 /
+    T_xx): rows for each d, from ``first_pair[i]`` on. ``inverses`` are inverses of T by rows. The
+    features ``single`` have the inverse charge ``inverse_t``.
     """
 
     members: np.ndarray
     first: np.ndarray
     ones: np.ndarray
-    pairs: np.ndarray
-    pair_inverses: np.ndarray
     first_pair: np.ndarray
-    inverses: np.ndarray
+    ratios: np.ndarray
+    rests: np.ndarray
     first_inverse: np.ndarray
+    inverses: np.ndarray
     single: np.ndarray
     inverse_t: float
 
 
-class _Weighed(NamedTuple):
-    """Gains over mu of each member and pair, T^-1 u of whole clusters, log weights of items.
+class Room(NamedTuple):
+    """Where choices are worked out: made once, filled by every call.
 
-    ``weight`` (items, 4) is for taking 0, 1, 2 or all features, ``price`` how many "all" counts.
+    For members of clusters: the slopes u, zero or -inf where it is OUT, whether it is IN (these
+    three twice for each cluster, so that circles can be walked), what it gains as the one choice of
+    its cluster and, at most, as the first of a pair, and T^-1 u. What is not allowed gains -inf.
+    ``gains`` are those of single features, and ``is_item`` which of them are items.
+
+    For items, of which there are ``n_items``: which single feature it is, how many members of a
+    cluster are IN, the largest gain ``top`` of taking 0, 1, 2 or all features, how many features
+    "all" counts as (``price``), how many choices weigh as much as the largest (``alike``).
+    ``before[i, m]`` is the largest gain of items below i with m features, ``after[i, m]`` that of
+    items from i on with at most m; ``n_before`` and ``n_after`` are numbers of choices, likewise.
     """
 
+    slopes: np.ndarray
+    if_out: np.ndarray
+    is_in: np.ndarray
     ones: np.ndarray
-    pairs: np.ndarray
+    firsts: np.ndarray
     solved: np.ndarray
-    weight: np.ndarray
+    gains: np.ndarray
+    is_item: np.ndarray
+    n_items: np.ndarray
+    single: np.ndarray
+    inside: np.ndarray
+    available: np.ndarray
     price: np.ndarray
+    top: np.ndarray
+    alike: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    n_before: np.ndarray
+    n_after: np.ndarray
 
 
 @kernel
-def choose(options, u, state, k, mu, b, with_feature):
-    """mu log sum exp(gain / mu) over choices of at most k features; tends to the largest gain.
+def room_for_choices(options, k):
+    m, singles = len(options.members), len(options.single)
+    items = len(options.first) - 1 + singles
+    return Room(
+        np.empty(2 * m), np.empty(2 * m), np.empty(2 * m, np.bool_),
+        np.empty(m), np.empty(m), np.empty(m),
+        np.empty(singles), np.empty(singles, np.bool_),
+        np.empty(1, np.int64), np.empty(items, np.int64), np.empty(items, np.int64),
+        np.empty(items, np.int64), np.empty(items, np.int64),
+        np.empty((items, 4)), np.empty((items, 4)),
+        np.empty((items + 1, k + 1)), np.empty((items + 1, k + 1)),
+        np.empty((items + 1, k + 1)), np.empty((items + 1, k + 1)),
+    )  # fmt: skip
+
+
+@kernel
+def enter(options, state, room):
+    """Take over the state of a node: what follows is about its choices."""
+    members = options.members
+    for i in range(len(options.first) - 1):
+        start, size = options.first[i], options.first[i + 1] - options.first[i]
+        room.inside[i], room.available[i] = 0, 0
+        for x in range(size):
+            own = state[members[start + x]]
+            for a in (2 * start + x, 2 * start + x + size):
+                room.if_out[a] = -np.inf if own == OUT else 0.0
+                room.is_in[a] = own == IN
+            room.inside[i] += own == IN
+            room.available[i] += own != OUT
+        room.price[i] = max(3, room.inside[i])
+
+
+@kernel
+def largest_gain(options, u, state, k, room):
+    """The largest u_S' T_S^-1 u_S over choices S of at most k features (theory: cluster-bound).
 
     What is IN must be chosen, what is OUT must not, except that all of a cluster may stand for any
-    choice of many. The gain of a choice S is u_S' T_S^-1 u_S (theory: cluster-bound). The sum over
-    choices is at least the largest, so the value is an upper bound on it for every mu > 0.
+    choice of many. -inf if nothing can be chosen. After `enter`.
+    """
+    list_items(options, u, state, k, room)
+    fill_after(room, k)
+    return room.after[0, k]
 
-    `b` receives the mean of T_S^-1 u_S under these weights. If `with_feature` is not empty, it
-    receives for each feature an upper bound on the gain of choices that contain it.
+
+@kernel
+def largest_gains_with(options, state, k, room, with_feature):
+    """For each feature, the largest gain of choices that contain it; after `largest_gain`.
+
+    -inf where there is none.
+    """
+    members, single, n_clusters = options.members, options.single, len(options.first) - 1
+    with_feature[:] = -np.inf
+    for i in range(room.n_items[0]):
+        if i >= n_clusters:
+            a = room.single[i]
+            with_feature[single[a]] = best_others(room, i, k - 1) + room.gains[a]
+            continue
+        one, two = best_others(room, i, k - 1), best_others(room, i, k - 2)
+        whole = best_others(room, i, k - room.price[i]) + room.top[i, ALL]
+        for a in range(options.first[i], options.first[i + 1]):
+            if state[members[a]] != OUT:
+                with_feature[members[a]] = max(one + room.ones[a], whole)
+        _raise_by_pairs(options, room, i, two, with_feature)
+    # A single feature that is no item is beside the best of all others.
+    for a in range(len(single)):
+        if state[single[a]] == FREE and not room.is_item[a] and k > 0:
+            with_feature[single[a]] = room.after[0, k - 1] + room.gains[a]
+
+
+@step
+def _raise_by_pairs(options, room, i, others, with_feature):
+    start, size = options.first[i], options.first[i + 1] - options.first[i]
+    for x in range(size):
+        if room.firsts[start + x] == -np.inf:
+            continue
+        for d in range(1, size // 2 + 1):
+            gain = others + pair_gain(options, room, i, x, d)
+            for j in (options.members[start + x], options.members[start + (x + d) % size]):
+                with_feature[j] = max(with_feature[j], gain)
+
+
+@kernel
+def pair_gain(options, room, i, x, d):
+    """What member x of cluster i and the d-th after it gain together."""
+    start, size = options.first[i], options.first[i + 1] - options.first[i]
+    a, q = 2 * start + x, options.first_pair[i] + (d - 1) * size + x
+    slope, inside = room.slopes[a], room.inside[i]
+    if inside > 0 and room.is_in[a] + room.is_in[a + d] != inside:
+        return -np.inf
+    rest = room.slopes[a + d] - options.ratios[q] * slope
+    gain = options.ones[start + x] * slope * slope + options.rests[q] * rest * rest
+    return gain + room.if_out[a] + room.if_out[a + d]
+
+
+@kernel
+def best_others(room, i, left):
+    """The largest gain of all items but i with at most `left` features."""
+    best = -np.inf
+    for m in range(left + 1):
+        best = max(best, room.before[i, m] + room.after[i + 1, left - m])
+    return best
+
+
+# Items --------------------------------------------------------------------------------------
+
+
+@kernel
+def list_items(options, u, state, k, room):
+    """Fill the items with what they gain, and `before`.
+
+    At most k single features are of use beside those that are IN: the k best ones.
     """
     n_clusters = len(options.first) - 1
-    weighed = _weigh(options, u, state, mu)
-    before, after = _totals(weighed.weight, weighed.price, k)
-    everything = after[0, k]
-    with_feature[:] = -np.inf
-    if everything == -np.inf:
-        return -np.inf
-    for i in range(len(weighed.price)):
-        for taken in range(_ONE, _ALL + 1):
-            paid = weighed.price[i] if taken == _ALL else taken
-            if weighed.weight[i, taken] == -np.inf or paid > k:
-                continue
-            others = _without_item(before, after, i, k - paid) - everything
-            if i >= n_clusters:
-                _share_single(options, i - n_clusters, weighed.weight[i, _ONE], others, u, b)
-            elif taken == _ONE:
-                _share_ones(options, weighed, i, others, u, b)
-            elif taken == _PAIR:
-                _share_pairs(options, weighed, i, others, u, b)
-            else:
-                _share_all(options, weighed, i, others, b)
-            if len(with_feature):
-                rest = others, everything
-                _raise_with_feature(options, weighed, i, taken, rest, mu, with_feature)
-    return everything * mu
-
-
-@kernel
-def _exp(x):
-    """math.exp(x), zero where that is nothing beside one: at low temperatures nearly everywhere."""
-    return math.exp(x) if x > _NEGLIGIBLE else 0.0
-
-
-@kernel
-def _log_add(a, b):
-    if a < b:
-        a, b = b, a
-    return a if b - a <= _NEGLIGIBLE or b == -np.inf else a + math.log1p(math.exp(b - a))
-
-
-@step
-def _weigh(options, u, state, mu):
-    members, single = options.members, options.single
-    n_clusters = len(options.first) - 1
-    items = n_clusters + len(single)
-    weighed = _Weighed(
-        np.empty(len(members)),
-        np.empty(options.pairs.shape[1]),
-        np.zeros(len(members)),
-        np.full((items, 4), -np.inf),
-        np.full(items, 3),
-    )
     for i in range(n_clusters):
-        inside, available = 0, 0
-        for a in range(options.first[i], options.first[i + 1]):
-            inside += state[members[a]] == IN
-            available += state[members[a]] != OUT
-        weighed.price[i] = max(3, inside)
-        if inside == 0:
-            weighed.weight[i, _NOTHING] = 0.0
-        _weigh_ones(options, i, u, state, inside, mu, weighed)
-        _weigh_pairs(options, i, u, state, inside, mu, weighed)
-        if available > 2:
-            _weigh_all(options, i, u, mu, weighed)
-    for i in range(len(single)):
-        if state[single[i]] != IN:
-            weighed.weight[n_clusters + i, _NOTHING] = 0.0
-        if state[single[i]] != OUT:
-            gain = options.inverse_t * u[single[i]] ** 2
-            weighed.weight[n_clusters + i, _ONE] = gain / mu
-    return weighed
+        _weigh_cluster(options, u, i, room)
+    room.n_items[0] = n_clusters
+    _list_singles(options, u, state, k, room)
+    room.before[0, :] = -np.inf
+    room.before[0, 0] = 0.0
+    for i in range(room.n_items[0]):
+        add_item(room.before, i + 1, i, room.top, room.price, i)
+
+
+@kernel
+def fill_after(room, k):
+    items = room.n_items[0]
+    room.after[items, :] = 0.0
+    for i in range(items - 1, -1, -1):
+        add_item(room.after, i, i + 1, room.top, room.price, i)
+
+
+@kernel
+def add_item(totals, new, old, top, price, i):
+    """totals[new, m]: the largest of `old` with m features less what item i gives."""
+    k = totals.shape[1] - 1
+    nothing = top[i, NOTHING]
+    for m in range(k + 1):
+        totals[new, m] = totals[old, m] + nothing
+    for taken in range(ONE, ALL + 1):
+        gain = top[i, taken]
+        if gain > -np.inf:
+            paid = price[i] if taken == ALL else taken
+            for m in range(paid, k + 1):
+                totals[new, m] = max(totals[new, m], totals[old, m - paid] + gain)
 
 
 @step
-def _weigh_ones(options, i, u, state, inside, mu, weighed):
+def _weigh_cluster(options, u, i, room):
+    start, size = options.first[i], options.first[i + 1] - options.first[i]
+    for x in range(size):
+        slope = u[options.members[start + x]]
+        room.slopes[2 * start + x], room.slopes[2 * start + x + size] = slope, slope
+    room.top[i, NOTHING] = 0.0 if room.inside[i] == 0 else -np.inf
+    room.top[i, ONE] = _weigh_ones(options, i, room)
+    room.top[i, PAIR] = _weigh_pairs(options, i, room)
+    room.top[i, ALL] = _weigh_all(options, i, room) if room.available[i] > 2 else -np.inf
+
+
+@step
+def _weigh_ones(options, i, room):
     """One feature of cluster i: the one that is IN, or any free one if none is."""
-    members, inverses, gains = options.members, options.ones, weighed.ones
-    total, wanted = -np.inf, IN if inside == 1 else FREE
-    for a in range(options.first[i], options.first[i + 1]):
-        j = members[a]
-        gains[a] = -np.inf
-        if state[j] == wanted and inside <= 1:
-            gains[a] = inverses[a] * u[j] ** 2 / mu
-            total = _log_add(total, gains[a])
-    weighed.weight[i, _ONE] = total
+    start, inside, top = options.first[i], room.inside[i], -np.inf
+    for a in range(start, options.first[i + 1]):
+        slope = room.slopes[start + a]
+        room.ones[a] = options.ones[a] * slope * slope + room.if_out[start + a]
+        if room.is_in[start + a] != inside:
+            room.ones[a] = -np.inf
+        top = max(top, room.ones[a])
+    return top
 
 
 @step
-def _weigh_pairs(options, i, u, state, inside, mu, weighed):
+def _weigh_pairs(options, i, room):
     """Two features of cluster i that are not OUT and have among them all that are IN."""
-    members, pairs, inverse = options.members, options.pairs, options.pair_inverses
-    gains, first, last = weighed.pairs, options.first_pair[i], options.first_pair[i + 1]
+    firsts, start, size = room.firsts, options.first[i], options.first[i + 1] - options.first[i]
+    if room.inside[i] == 0:
+        _weigh_free_pairs(
+            options.ratios, options.rests, options.first_pair[i], options.ones, room.slopes,
+            room.if_out, start, size, firsts,
+        )  # fmt: skip
+    else:
+        for x in range(size):
+            firsts[start + x] = -np.inf
+            for d in range(1, size // 2 + 1):
+                firsts[start + x] = max(firsts[start + x], pair_gain(options, room, i, x, d))
     top = -np.inf
-    for q in range(first, last):
-        x, y = members[pairs[0, q]], members[pairs[1, q]]
-        gains[q] = -np.inf
-        allowed = state[x] != OUT and state[y] != OUT
-        if allowed and (state[x] == IN) + (state[y] == IN) == inside:
-            gain = inverse[0, q] * u[x] * u[x] + 2.0 * inverse[1, q] * u[x] * u[y]
-            gains[q] = (gain + inverse[2, q] * u[y] * u[y]) / mu
-            top = max(top, gains[q])
-    if top > -np.inf:
-        total = 0.0
-        for q in range(first, last):
-            total += _exp(gains[q] - top)
-        weighed.weight[i, _PAIR] = top + math.log(total)
+    for a in range(start, start + size):
+        top = max(top, firsts[a])
+    return top
+
+
+@fast_kernel
+def _weigh_free_pairs(ratios, rests, q, ones, slopes, if_out, start, size, firsts):
+    """The same where none is IN: the hot loop, one pass over all members for each distance."""
+    q, size, start = uintp(q), uintp(size), uintp(start)
+    a = start + start
+    for x in range(size):
+        firsts[start + x] = -np.inf
+    for d in range(uintp(1), size // uintp(2) + uintp(1)):
+        b = a + d
+        for x in range(size):
+            rest = slopes[b + x] - ratios[q + x] * slopes[a + x]
+            gain, best = rests[q + x] * rest * rest + if_out[b + x], firsts[start + x]
+            firsts[start + x] = gain if gain > best else best
+        q += size
+    for x in range(size):
+        slope = slopes[a + x]
+        firsts[start + x] += ones[start + x] * slope * slope + if_out[a + x]
 
 
 @step
-def _weigh_all(options, i, u, mu, weighed):
+def _weigh_all(options, i, room):
     """All features of cluster i, whatever their state: at least any choice of three or more."""
-    members, inverses, solved = options.members, options.inverses, weighed.solved
     start, size = options.first[i], options.first[i + 1] - options.first[i]
     total = 0.0
-    for a in range(size):
-        for e in range(size):
-            inverse = inverses[options.first_inverse[i] + a * size + e]
-            solved[start + a] += inverse * u[members[start + e]]
-        total += u[members[start + a]] * solved[start + a]
-    weighed.weight[i, _ALL] = total / mu
+    for x in range(size):
+        q = options.first_inverse[i] + x * size
+        solved = _row_times(options.inverses, q, room.slopes, 2 * start, size)
+        room.solved[start + x] = solved
+        total += room.slopes[2 * start + x] * solved
+    return total
 
 
-@step
-def _totals(weight, price, k):
-    """before[i, m]: items below i with m features; after[i, m]: items from i on, at most m."""
-    items = len(price)
-    before, after = np.full((items + 1, k + 1), -np.inf), np.full((items + 1, k + 1), -np.inf)
-    before[0, 0] = 0.0
-    after[items] = 0.0
-    for i in range(items):
-        _add_item(before, i + 1, i, weight[i], price[i])
-    for i in range(items - 1, -1, -1):
-        _add_item(after, i, i + 1, weight[i], price[i])
-    return before, after
-
-
-@kernel
-def _add_item(totals, new, old, weight, price):
-    """totals[new, m]: those of `old` with m features less what the item gives."""
-    for taken in range(4):
-        if weight[taken] == -np.inf:
-            continue
-        paid = price if taken == _ALL else taken
-        for m in range(paid, totals.shape[1]):
-            more = totals[old, m - paid] + weight[taken]
-            totals[new, m] = _log_add(totals[new, m], more)
-
-
-@step
-def _without_item(before, after, i, left):
-    """Log weight of choosing at most `left` features from all items but i."""
-    total = -np.inf
-    for m in range(left + 1):
-        total = _log_add(total, before[i, m] + after[i + 1, left - m])
+@fast_kernel
+def _row_times(entries, q, x, start, size):
+    total, q, start = 0.0, uintp(q), uintp(start)
+    for e in range(uintp(size)):
+        total += entries[q + e] * x[start + e]
     return total
 
 
 @step
-def _share_single(options, i, weight, others, u, b):
-    j = options.single[i]
-    b[j] = options.inverse_t * u[j] * _exp(others + weight)
+def _list_singles(options, u, state, k, room):
+    single, first = options.single, room.n_items[0]
+    for a in range(len(single)):
+        j = single[a]
+        room.gains[a] = options.inverse_t * u[j] * u[j]
+        room.is_item[a] = False
+        if state[j] == IN:
+            add_single(room, a, True)
+    best = room.n_items[0]
+    _sort_best(room, options, state, best, k)
+    for i in range(first, room.n_items[0]):
+        room.is_item[room.single[i]] = True
 
 
 @step
-def _share_ones(options, weighed, i, others, u, b):
-    members, inverses, gains = options.members, options.ones, weighed.ones
-    for a in range(options.first[i], options.first[i + 1]):
-        j = members[a]
-        b[j] += inverses[a] * u[j] * _exp(others + gains[a])
-
-
-@step
-def _share_pairs(options, weighed, i, others, u, b):
-    members, pairs, inverse = options.members, options.pairs, options.pair_inverses
-    gains = weighed.pairs
-    for q in range(options.first_pair[i], options.first_pair[i + 1]):
-        x, y = members[pairs[0, q]], members[pairs[1, q]]
-        share = _exp(others + gains[q])
-        if share == 0.0:
+def _sort_best(room, options, state, first, k):
+    """Add the k best FREE single features, best first."""
+    gains, item = room.gains, room.single
+    for a in range(len(gains)):
+        if state[options.single[a]] != FREE:
             continue
-        b[x] += share * (inverse[0, q] * u[x] + inverse[1, q] * u[y])
-        b[y] += share * (inverse[1, q] * u[x] + inverse[2, q] * u[y])
+        i = room.n_items[0]
+        if i < first + k:
+            add_single(room, a, False)
+        elif i == first or gains[a] <= gains[item[i - 1]]:
+            continue
+        i = room.n_items[0] - 1
+        while i > first and gains[a] > gains[item[i - 1]]:
+            item[i], room.top[i, ONE] = item[i - 1], room.top[i - 1, ONE]
+            i -= 1
+        item[i], room.top[i, ONE] = a, gains[a]
 
 
-@step
-def _share_all(options, weighed, i, others, b):
-    share = _exp(others + weighed.weight[i, _ALL])
-    for a in range(options.first[i], options.first[i + 1]):
-        b[options.members[a]] += share * weighed.solved[a]
-
-
-@step
-def _raise_with_feature(options, weighed, i, taken, rest, mu, with_feature):
-    """Choices that take `taken` features of item i, for each feature that may be among them."""
-    n_clusters = len(options.first) - 1
-    others, everything = rest
-    if i >= n_clusters:
-        gain = (others + weighed.weight[i, _ONE] + everything) * mu
-        with_feature[options.single[i - n_clusters]] = gain
-    elif taken == _PAIR:
-        for q in range(options.first_pair[i], options.first_pair[i + 1]):
-            gain = (others + weighed.pairs[q] + everything) * mu
-            for side in range(2):
-                j = options.members[options.pairs[side, q]]
-                with_feature[j] = max(with_feature[j], gain)
-    else:
-        for a in range(options.first[i], options.first[i + 1]):
-            j = options.members[a]
-            gain = weighed.ones[a] if taken == _ONE else weighed.weight[i, _ALL]
-            with_feature[j] = max(with_feature[j], (others + gain + everything) * mu)
+@kernel
+def add_single(room, a, must):
+    """One more item: single feature a."""
+    i = room.n_items[0]
+    room.single[i] = a
+    room.top[i, NOTHING] = -np.inf if must else 0.0
+    room.top[i, ONE] = room.gains[a]
+    room.top[i, PAIR], room.top[i, ALL] = -np.inf, -np.inf
+    room.n_items[0] = i + 1

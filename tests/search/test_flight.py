@@ -1,4 +1,4 @@
-"""Rounds of units: the same certificate on any number of threads, and whenever a limit comes."""
+"""Units in flight: the same certificate on any number of threads, and whenever a limit comes."""
 
 import numpy as np
 import pytest
@@ -57,36 +57,36 @@ def test_certificates_do_not_depend_on_threads(data, k, options):
 
 
 class Clock:
-    """Says that it is late from the n-th time on that it is asked while units are run."""
+    """Says that it is late from the n-th time on that it is asked while units are in flight."""
 
     def __init__(self, monkeypatch, times):
-        self.left, self.in_round = times, False
+        self.left, self.is_waiting = times, False
         clock, is_late = self, Watch.is_late
 
         def asked(self):
-            clock.left -= clock.in_round
+            clock.left -= clock.is_waiting
             return clock.left < 0 or is_late(self)
 
         monkeypatch.setattr(Watch, "is_late", asked)
         for engine in (engines.Serial, engines.Threads):
-            monkeypatch.setattr(engine, "run", self.during(engine.run))
+            monkeypatch.setattr(engine, "get", self.during(engine.get))
         monkeypatch.setattr(engines, "_LOOK", 1e-4)
 
-    def during(self, run):
+    def during(self, get):
         def watched(*arguments):
-            self.in_round = True
+            self.is_waiting = True
             try:
-                return run(*arguments)
+                return get(*arguments)
             finally:
-                self.in_round = False
+                self.is_waiting = False
 
         return watched
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("times", [0, 1, 2, 5, 9, 20, 41])
-def test_a_limit_in_mid_round_leaves_a_bound_and_a_checkpoint(times, n_threads, tmp_path, force):
-    force.units(nodes=5, in_round=4, close=0.0)
+def test_a_limit_in_mid_flight_leaves_a_bound_and_a_checkpoint(times, n_threads, tmp_path, force):
+    force.units(nodes=5, in_flight=4, close=0.0)
     force.closed_in_units_only()
     (X, y), path = small(), tmp_path / "run.ckpt"
     options = {"alpha": 1e-3, "n_threads": n_threads}
@@ -114,7 +114,7 @@ def test_a_node_limit_is_kept_whatever_the_units(limit, force):
     """Up to a few nodes, and by units that are cut as well as by those that are not taken."""
     X, y = small()
     for nodes in (1, 2, 3, 32):
-        force.units(nodes=nodes, in_round=4, close=0.0)
+        force.units(nodes=nodes, in_flight=4, close=0.0)
         force.closed_in_units_only()
         result = bestk.solve(X, y, 5, alpha=1e-3, node_limit=limit)
         assert result.status is Status.NODE_LIMIT
@@ -128,9 +128,9 @@ def test_the_smallest_units_end(force):
     force.closed_in_units_only()
     objectives = []
     for nodes in (1, 2, 300):
-        force.units(nodes=nodes, in_round=8, close=1e-4)
+        force.units(nodes=nodes, in_flight=8, close=1e-4)
         objectives.append(bestk.solve(X, y, 5, alpha=1e-3).objective)
     force.own_charges()
-    force.units(nodes=1, in_round=8, close=1e-4)
+    force.units(nodes=1, in_flight=8, close=1e-4)
     objectives.append(bestk.solve(X, y, 5, alpha=1e-3).objective)
     np.testing.assert_allclose(objectives, objectives[0], rtol=1e-4)

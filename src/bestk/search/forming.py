@@ -1,30 +1,26 @@
-"""Rounds: open nodes become units of work, an engine explores them, outcomes come back in order."""
-
-from collections.abc import Callable, Sequence
+"""Open nodes become units of work, on terms that only counted work decides."""
 
 import numpy as np
 
-from bestk.base.constants import FREE
+from bestk.base.constants import FREE, OUT
 from bestk.base.settings import Settings
 from bestk.base.tuning import tuning
 from bestk.bounds.interior import own_charges_multiplies
 from bestk.bounds.kernels.relaxation import Effort
 from bestk.search.bounder import Bounder
-from bestk.subtrees.engines import Engine
-from bestk.subtrees.frontier import Node, UsedSplit
+from bestk.subtrees.frontier import Node
 from bestk.subtrees.unit import Budget, Climb, Outcome, Subproblem, Unit
 from bestk.supports.prices import prices_of
 
 
-class Rounds:
-    """Forms units in a fixed order and on terms that only counted work decides.
+class Forming:
+    """Forms units, and counts the work of those that are done.
 
-    So the tree does not depend on the engine, on how many workers it has, or on the clock. A better
-    model is shared from round to round.
+    Nothing else decides: neither the engine, nor how many workers it has, nor the clock.
     """
 
-    def __init__(self, settings: Settings, engine: Engine, bounder: Bounder, k: int) -> None:
-        self.settings, self.engine, self.bounder, self.k = settings, engine, bounder, k
+    def __init__(self, settings: Settings, bounder: Bounder, k: int) -> None:
+        self.settings, self.bounder, self.k = settings, bounder, k
         self._shared: tuple[tuple, Subproblem] | None = None
 
     @property
@@ -42,36 +38,16 @@ class Rounds:
             form.matrix.has_factors and bounder.split.is_useful(form) and bounder.split.is_positive
         )
 
-    def size(self, n_open: int) -> int:
-        """Units of one round: more where many nodes are open, and fewer rounds to wait for."""
-        if self.settings.advanced.batch_size is not None:
-            return self.settings.advanced.batch_size
-        return max(tuning().round_units, min(n_open // 4, 8 * tuning().round_units))
+    @property
+    def in_flight(self) -> int:
+        """Units that are explored at a time.
 
-    def explore(
-        self,
-        nodes: Sequence[Node],
-        value: float,
-        cutoff: float,
-        n_nodes: int,
-        most: int | None,
-        stop: Callable[[], bool],
-    ) -> list[Outcome | None]:
-        """Outcomes in the order of the nodes; None for those that a limit left open.
-
-        No unit has more than `most` nodes, if that is given.
+        A unit knows what those have found that were begun so many units before it, whoever was
+        faster.
         """
-        usual = self._most_nodes(n_nodes)
-        budget = Budget(min(usual, most or usual), tuning().unit_multiplies)
-        units, ascending = [], self.bounder.ascending
-        for node in nodes:
-            n_free = int(np.count_nonzero(node.state == FREE))
-            own = self._may_own(n_free, ascending)
-            ascending += self._own_cost(n_free) if own else 0.0
-            units.append(self._unit(node, value, cutoff, budget, own))
-        return self.engine.run(self._subproblem(), units, stop)
+        return self.settings.advanced.batch_size or tuning().units_in_flight
 
-    def _subproblem(self) -> Subproblem:
+    def subproblem(self) -> Subproblem:
         bounder, now = self.bounder, tuning()
         form, used = bounder.form, (bounder.form, bounder.clusters)
         if self._shared is None or self._shared[0] != used:
@@ -96,11 +72,17 @@ class Rounds:
                 ),
                 single_from=now.single_from,
                 inside_share=now.inside_share,
+                own_from=now.own_from,
             )
             self._shared = used, subproblem
         return self._shared[1]
 
-    def _unit(self, node: Node, value: float, cutoff: float, budget: Budget, own: bool) -> Unit:
+    def unit(self, node: Node, value: float, cutoff: float, n_nodes: int, ascending: float) -> Unit:
+        """The subtree of a node, with the best model of now.
+
+        There are `n_nodes` in the tree. `ascending` are model seconds of ascents for units that are
+        not done yet.
+        """
         dual = np.zeros(self.bounder.form.p)
         dual[node.nonzeros] = node.values
         return Unit(
@@ -111,21 +93,44 @@ class Rounds:
             bound=node.bound,
             cutoff=cutoff,
             value=value,
-            budget=budget,
+            budget=Budget(self._most_nodes(n_nodes), self._most_multiplies(node)),
             close_below=self._close_below(),
-            own=own,
+            own=self._may_own(node, ascending),
+            weakest_first=self.share_charges and node.bound < self._far(cutoff),
         )
+
+    def again(self, node: Node, terms: np.ndarray) -> Unit:
+        """A unit on the terms of :func:`terms_of`, which were those of a run that is resumed."""
+        value, cutoff, nodes, multiplies, close_below, own, weakest_first = terms.tolist()
+        unit = self.unit(node, value, cutoff, 0, 0.0)
+        return unit._replace(
+            budget=Budget(int(nodes), multiplies),
+            close_below=close_below,
+            own=bool(own),
+            weakest_first=bool(weakest_first),
+        )
+
+    def _far(self, cutoff: float) -> float:
+        """Nodes with smaller bounds are far from closed."""
+        return tuning().weakest_first_below * cutoff
 
     def _most_nodes(self, n_nodes: int) -> int:
         """Nodes of a unit: few in small trees, so that there are soon many units."""
-        return int(np.clip(n_nodes // 8, tuning().first_unit_nodes, tuning().unit_nodes))
+        return max(tuning().first_unit_nodes, min(n_nodes // 8, tuning().unit_nodes))
+
+    def _most_multiplies(self, node: Node) -> float:
+        """Multiplications of a unit: some milliseconds, and several times what it begins with."""
+        now = tuning()
+        entries = np.count_nonzero(node.state != OUT) ** 2
+        beginning = now.per_unit_entry * entries / now.per_unit_multiply
+        return max(now.unit_multiplies, now.unit_beginnings * beginning)
 
     def nbytes(self, n_open: int, n_nodes: int, n_workers: int) -> int:
-        """What the next round takes until it is merged: rows of numbers, mostly zero later on."""
+        """What units in flight take until they are merged: rows of numbers, mostly zero later."""
         if not self.may_run:
             return 0
         p, most = self.bounder.form.p, self._most_nodes(n_nodes)
-        units = min(n_open, self.size(n_open))
+        units = min(n_open, self.in_flight)
         return most * p * (9 * min(n_workers, units) + 3 * units)
 
     def _close_below(self) -> float:
@@ -142,36 +147,38 @@ class Rounds:
         form = self.bounder.form
         return form.is_boxed or form.p > tuning().own_features
 
-    def _may_own(self, n_free: int, ascending: float) -> bool:
+    def _may_own(self, node: Node, ascending: float) -> bool:
         """Ascents may cost as much as exploring has so far; a cheap one may come first."""
         now, bounder = tuning(), self.bounder
+        n_free = int(np.count_nonzero(node.state == FREE))
         if not bounder.may_optimise or bounder.form.is_boxed or n_free > now.own_features:
             return False
         allowed = now.own_share * bounder.searching + now.own_always
-        return ascending + self._own_cost(n_free) <= allowed
-
-    def _own_cost(self, n_free: int) -> float:
-        return tuning().per_own_multiply * own_charges_multiplies(n_free)
+        return bounder.ascending + ascending + _own_cost(n_free) <= allowed
 
     def charge(self, outcome: Outcome) -> None:
         """Count the work of a unit."""
         now, bounder = tuning(), self.bounder
         bounder.n_bounded += len(outcome.parent)
+        bounder.n_units += 1
+        entries = now.per_unit_entry * len(outcome.split_features) ** 2
         multiplies = now.per_unit_multiply * outcome.multiplies
-        bounder.bounding += multiplies + now.per_unit_node * len(outcome.parent)
+        bounder.bounding += entries + multiplies + now.per_unit_node * len(outcome.parent)
         bounder.scanning += outcome.scanning
         bounder.ascending += now.per_own_multiply * outcome.preparing
 
-    def open_nodes(self, unit: Node, outcome: Outcome, first: int, split: UsedSplit | None):
-        """Nodes that a unit has left open: (index, node without its closing cost)."""
-        for row, i in enumerate(outcome.open_nodes.tolist()):
-            if i < 0:
-                yield i, unit
-                continue
-            part = outcome.duals.row(i)
-            # Copies: a view would keep all that the unit has left in memory.
-            yield i, Node(
-                float(outcome.bounds[i]), first + i if first >= 0 else -1,
-                outcome.states[row].copy(), outcome.duals.features[part].copy(),
-                outcome.duals.values[part].copy(), float(outcome.levels[i]), 0.0, split,
-            )  # fmt: skip
+
+def ascent_cost(unit: Unit) -> float:
+    """Model seconds that the unit will spend on charges of its own."""
+    return _own_cost(int(np.count_nonzero(unit.state == FREE))) if unit.own else 0.0
+
+
+def _own_cost(n_free: int) -> float:
+    return tuning().per_own_multiply * own_charges_multiplies(n_free)
+
+
+def terms_of(unit: Unit) -> tuple[float, ...]:
+    """What a checkpoint keeps of a unit, besides its node."""
+    nodes, multiplies = unit.budget
+    flags = unit.own, unit.weakest_first
+    return unit.value, unit.cutoff, nodes, multiplies, unit.close_below, *flags

@@ -1,0 +1,137 @@
+"""The search space: every part of it is open, in work, proven to be of no use, or given up."""
+
+import numpy as np
+
+from bestk.base.constants import FREE, IN, OUT
+from bestk.base.settings import Settings
+from bestk.base.tuning import tuning
+from bestk.form.presolve import Presolved
+from bestk.form.standard_form import StandardForm
+from bestk.results.gaps import PERFECT_FIT
+from bestk.search.lessons import Lessons
+from bestk.subtrees.frontier import Frontier, Node
+from bestk.subtrees.recorder import Recorder
+from bestk.supports import enumeration
+from bestk.supports.incumbent import Incumbent
+
+
+class Space:
+    """What a search knows: open nodes, nodes in work, the best model, and what is proven.
+
+    Values are in units of y'y. ``dropped`` is the smallest bound among everything that was given up
+    without proof that it is worse than the incumbent; the global bound never exceeds it.
+    """
+
+    def __init__(
+        self,
+        presolved: Presolved,
+        k: int,
+        incumbent: Incumbent,
+        lessons: Lessons,
+        settings: Settings,
+    ) -> None:
+        self.lessons, self.settings, self.incumbent = lessons, settings, incumbent
+        self.form: StandardForm = lessons.form
+        self.inside, self.k = presolved.inside, k
+        self.frontier = Frontier(settings.search)
+        self.in_work: list[Node] = []
+        self.dropped = np.inf
+        self.proven = 0.0
+        self.n_nodes = 0
+        self.recorder = Recorder(settings.record_limit)
+        # The root as far as it is decided, its number in the record, and what is proven about it.
+        self.root_state = np.zeros(0, dtype=np.int8)
+        self.root_number = 0
+        self.root_bound = 0.0
+
+    @property
+    def cutoff(self) -> float:
+        """Nodes whose bound reaches this cannot hold a model better by more than gap_tol."""
+        value = self.incumbent.value
+        # One ulp up: the gap that is computed from it later must not round above gap_tol.
+        return np.nextafter(value - self.settings.gap_tol * max(value, PERFECT_FIT), value)
+
+    @property
+    def hope(self) -> float:
+        """Share of the incumbent's value that is proven at the root: what a tree can hope for."""
+        return max(self.root_bound, 0.0) / max(self.incumbent.value, PERFECT_FIT)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the form is still that of the presolved problem, which lessons are about."""
+        return self.form is self.lessons.form
+
+    @property
+    def smallest_bound(self) -> float:
+        """Among nodes that are open or in work."""
+        working = min((node.bound for node in self.in_work), default=np.inf)
+        return min(self.frontier.smallest_bound, working)
+
+    @property
+    def n_open(self) -> int:
+        return len(self.frontier) + len(self.in_work)
+
+    def settle(self, outside: float) -> None:
+        """Raise the proven bound: the minimum over open nodes, nodes in work, and nodes given up.
+
+        Called only between steps, when every part of the search space is in one of these. Models
+        that the form leaves out have at least the value `outside`.
+        """
+        open_bound = min(self.smallest_bound, self.dropped, outside)
+        self.proven = max(self.proven, min(open_bound, self.incumbent.value))
+
+    @property
+    def lower_bound(self) -> float:
+        """The proven bound in the problem's units; the objective itself where nothing is open."""
+        if self.proven >= self.incumbent.value:
+            return self.incumbent.objective
+        return float(self.proven * self.incumbent.problem.yy)
+
+    def prune(self, node: Node) -> bool:
+        """Whether the node can be given up, which it then is."""
+        if node.bound < self.cutoff:
+            return False
+        self.drop(node.bound)
+        return True
+
+    def drop(self, bound: float) -> None:
+        self.dropped = min(self.dropped, bound)
+
+    def offer(self, supports) -> None:
+        """Supports in the numbers of the form, to be judged on the data."""
+        for support in supports:
+            self.incumbent.offer(self.form.features[support])
+
+    def closing_cost(self, state: np.ndarray) -> float:
+        """Model seconds that it would cost to close a node outright."""
+        n_inside = int(np.count_nonzero(state == IN))
+        n_free = int(np.count_nonzero(state == FREE))
+        return enumeration.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
+
+    def root_node(self) -> Node:
+        state = np.zeros(self.form.p, dtype=np.int8)
+        state[self.inside] = IN
+        nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
+        cost = self.closing_cost(state)
+        return Node(self.root_bound, self.root_number, state, *nothing, 0.0, cost)
+
+    def forget_nodes(self) -> None:
+        """All below the root: it is searched in another way."""
+        self.frontier = Frontier(self.settings.search)
+        self.in_work = []
+
+    def shrinks(self, state: np.ndarray) -> bool:
+        """Are a good part of the features excluded for good?
+
+        A smaller matrix has a larger smallest eigenvalue, hence a better split.
+        """
+        few = np.count_nonzero(state != OUT) <= tuning().shrink_below * self.form.p
+        possible = np.count_nonzero(state == IN) <= self.k
+        return bool(few and possible and self.settings.advanced.rebuild)
+
+    def shrink(self, state: np.ndarray) -> None:
+        """Go on with the features that are left."""
+        self.drop(self.cutoff)
+        keep = np.flatnonzero(state != OUT)
+        self.inside = np.flatnonzero(state[keep] == IN)
+        self.form = self.form.restricted(keep)
