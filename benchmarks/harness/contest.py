@@ -217,11 +217,16 @@ def versions(rows: Iterable[Any], contenders: dict[str, Contender]) -> list[str]
 
 
 def refuted(rows: Iterable[Row], label: Callable[[Instance], str]) -> str:
-    """Of all findings the last."""
-    wrong = [
-        f"{row.contender} on {label(row.instance)}" for row in rows if row.failure == "refuted"
-    ]
-    return f"Claimed bounds that a model refutes: {', '.join(wrong) or 'none'}."
+    """Of all findings the last: how many, and where each program's first one is."""
+    wrong: dict[str, list[str]] = {}
+    for row in rows:
+        if row.failure == "refuted":
+            wrong.setdefault(row.contender, []).append(label(row.instance))
+    told = (
+        f"{contender} on {places[0]}" + (f" and {more} more" if (more := len(places) - 1) else "")
+        for contender, places in sorted(wrong.items())
+    )
+    return f"Claimed bounds that a model refutes: {'; '.join(told) or 'none'}."
 
 
 def remarks(rows: Iterable[Row], label: Callable[[Instance], str], table: Table) -> list[Table]:
