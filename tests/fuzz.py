@@ -121,6 +121,8 @@ def in_units(seed: int):
             force.own_charges()
         if rng.random() < 0.3:
             force.scans_before_bounds()
+        if rng.random() < 0.2:
+            force.shared_charges()
         with exploring_with(Hostile(seed)) if engine == "hostile" else nullcontext():
             yield {"n_threads": 2} if engine == "threads" else {}
 
