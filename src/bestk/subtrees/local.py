@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel, step
+from bestk.base.arithmetic import add_row
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN
 from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.kernels.cholesky import factor, solve_factored
