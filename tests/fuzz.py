@@ -119,10 +119,10 @@ def in_units(seed: int):
             force.closed_in_units_only()
         if rng.random() < 0.5:
             force.own_charges()
+        elif rng.random() < 0.4:
+            force.shared_charges()
         if rng.random() < 0.3:
             force.scans_before_bounds()
-        if rng.random() < 0.2:
-            force.shared_charges()
         with exploring_with(Hostile(seed)) if engine == "hostile" else nullcontext():
             yield {"n_threads": 2} if engine == "threads" else {}
 
