@@ -119,6 +119,8 @@ def in_units(seed: int):
             force.closed_in_units_only()
         if rng.random() < 0.5:
             force.own_charges()
+        elif rng.random() < 0.4:
+            force.shared_charges()
         if rng.random() < 0.3:
             force.scans_before_bounds()
         with exploring_with(Hostile(seed)) if engine == "hostile" else nullcontext():

@@ -3,21 +3,9 @@
 import numpy as np
 import pytest
 
-from bestk.base.compiling import add_row
 from bestk.base.fingerprint import DataDigest, digest, rows_digest
 
 MASK = 2**64 - 1
-
-
-@pytest.mark.parametrize("size", [0, 1, 7, 33])
-def test_add_row_adds_a_multiple_of_a_row(size):
-    rng = np.random.default_rng(size)
-    X, out = rng.standard_normal((3, 40)), rng.standard_normal(40)
-    expected = out.copy()
-    expected[:size] += -1.5 * X[2, :size]
-    add_row(out, -1.5, X, 2, size)
-    np.testing.assert_allclose(out, expected, atol=1e-15)
-    np.testing.assert_array_equal(out[size:], expected[size:])
 
 
 def mixed(first, count, salt):

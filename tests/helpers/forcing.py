@@ -86,6 +86,12 @@ class Force:
         """Units scan a node whenever they may, and bound it only if that did not close it."""
         self._tune(per_unit_multiply=1.0)
 
+    def shared_charges(self) -> None:
+        """Subtrees of any size share charges that improve at every step, weakest nodes first."""
+        self._tune(
+            own_features=0, ascent_share=0.0, per_cube=0.0, per_node=0.0, weakest_first_below=2.0
+        )
+
     def own_charges(self) -> None:
         """Every unit looks for charges of its own, and takes what it finds."""
         self._tune(own_always=float("inf"), own_from=-float("inf"))

@@ -84,6 +84,8 @@ def test_every_engine_grows_the_same_tree(seed, force):
     force.closed_in_units_only()
     if rng.random() < 0.5:
         force.own_charges()
+    elif rng.random() < 0.5:
+        force.shared_charges()
     asked = question(seed)
     settings = {"gap_tol": float(rng.choice([0.0, 1e-4]))}
     settings["advanced"] = Advanced(

@@ -24,7 +24,9 @@ def test_features_that_are_in_are_eliminated(seed):
     split = first_split(form)
     whole = whole_of(form, case.k, 0.01 * split.smallest)
     own = bool(seed % 2)
-    here, local, has_own = localise(whole, state, split.t, own, -np.inf, 0.5)
+    here, local, has_own = localise(
+        whole, state, split.t, own, -np.inf, 0.5, np.empty(2 * len(state) ** 2)
+    )
     inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
     assert set(here) == {*inside, *free}
     assert OUT not in state[here]
@@ -59,7 +61,7 @@ def test_features_that_depend_on_each_other_leave_numbers():
     c, infinite = np.array([0.4, 0.4, 0.3]), np.full(3, np.inf)
     whole = Whole(A, c, -infinite, infinite, 1e-15, 3, False, 0.0, 1e-5, 0.0)
     state = np.array([IN, IN, FREE], dtype=np.int8)
-    _, local, has_own = localise(whole, state, np.zeros(3), True, -np.inf, 0.5)
+    _, local, has_own = localise(whole, state, np.zeros(3), True, -np.inf, 0.5, np.empty(18))
     assert not has_own
     np.testing.assert_allclose(local.H, [[0.75]], atol=1e-6)
     np.testing.assert_allclose(local.d, [0.1], atol=1e-6)

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.base.arithmetic import dot, times
 from bestk.base.compiling import kernel, step
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.bounds.kernels.cholesky import factor, invert_factored, solve_factored
 from bestk.bounds.kernels.gains import sum_largest
-from bestk.bounds.kernels.vectors import dot, times
 
 # The first steps begin this far inside: close to the boundary they would be short.
 _INSIDE = 0.8

@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel
+from bestk.base.arithmetic import add_row
+from bestk.base.compiling import kernel
 from bestk.base.constants import OUT, UNIT_ROUNDOFF
 from bestk.form.definiteness import negative_charge, uniform_charge
 from bestk.form.matrix import CAUTION, Around, Core, Slopes, Systems

@@ -173,8 +173,8 @@ class Bounder:
         self.has_best = True
         least = self.first.smallest
         whole = Whole(form.A, form.c, form.lo, form.hi, form.eps, k, False, least, 0.0, 0.0)
-        free = np.full(form.p, FREE, dtype=np.int8)
-        _, local, is_better = localise(whole, free, self.first.t, True, -np.inf, cutoff)
+        free, room = np.full(form.p, FREE, dtype=np.int8), np.empty(2 * form.p**2)
+        _, local, is_better = localise(whole, free, self.first.t, True, -np.inf, cutoff, room)
         if not is_better:
             return None
         self.ascent = SplitAscent(form, Split(t=local.t), self.workers)

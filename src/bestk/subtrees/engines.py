@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from bestk.base.threads import Workers
-from bestk.subtrees.explore import explore
+from bestk.subtrees.explore import GO_ON, Scratch, explore
 from bestk.subtrees.unit import Outcome, Subproblem, Unit
 
 # Seconds between two looks at limits while threads are at work.
@@ -37,12 +37,13 @@ class Serial:
 
     def __init__(self) -> None:
         self._units: deque[tuple[Subproblem, Unit]] = deque()
+        self._scratch = Scratch()
 
     def put(self, subproblem: Subproblem, unit: Unit) -> None:
         self._units.append((subproblem, unit))
 
     def get(self, stop: Callable[[], bool]) -> Outcome | None:
-        return None if stop() else explore(*self._units.popleft())
+        return None if stop() else explore(*self._units.popleft(), GO_ON, self._scratch)
 
     def end(self) -> list[Outcome | None]:
         left: list[Outcome | None] = [None] * len(self._units)
@@ -57,9 +58,11 @@ class Threads:
         self.workers = workers
         self._futures: deque[Future[Outcome | None]] = deque()
         self._flag = np.zeros(1, dtype=np.int8)
+        self._scratch = Scratch()
 
     def put(self, subproblem: Subproblem, unit: Unit) -> None:
-        self._futures.append(self.workers.submit(explore, subproblem, unit, self._flag))
+        terms = self._flag, self._scratch
+        self._futures.append(self.workers.submit(explore, subproblem, unit, *terms))
 
     def get(self, stop: Callable[[], bool]) -> Outcome | None:
         while not self._futures[0].done():

@@ -1,5 +1,6 @@
 """A unit of work: a pure function from a subtree to what is proven about it and what is left."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,25 @@ GO_ON = np.zeros(1, dtype=np.int8)
 _NOTHING = np.zeros(0)
 
 
-def explore(subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON) -> Outcome | None:
+class Scratch(threading.local):
+    """A thread's memory for the matrices of its units, kept from one unit to the next.
+
+    To ask the system for large matrices each time would take longer than to fill them.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = np.empty(0)
+
+    def matrices(self, p: int) -> np.ndarray:
+        """Room for two p x p matrices."""
+        if self._numbers.size < 2 * p * p:
+            self._numbers = np.empty(2 * p * p)
+        return self._numbers
+
+
+def explore(
+    subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON, scratch: Scratch | None = None
+) -> Outcome | None:
     """Explore a unit until it is done or its budget is spent; None if `stop` was set meanwhile.
 
     The outcome depends on nothing but the arguments: it may be computed anywhere, and again.
@@ -33,7 +52,9 @@ def explore(subproblem: Subproblem, unit: Unit, stop: np.ndarray = GO_ON) -> Out
         least = s.inside_share * s.least
         shares = least, s.single_from, s.own_from
         whole = Whole(s.A, s.c, s.lo, s.hi, s.eps, s.k, s.is_boxed, *shares)
-        here, local, has_own = localise(whole, state, unit.t, unit.own, unit.bound, unit.cutoff)
+        room = (scratch or Scratch()).matrices(s.p)
+        terms_of_charges = unit.t, unit.own, unit.bound, unit.cutoff
+        here, local, has_own = localise(whole, state, *terms_of_charges, room)
         state, dual = state[here], dual[here]
     start = state, dual, unit.level, unit.bound, has_own
     found = run(local, terms, s.effort, s.prices, *start, stop)

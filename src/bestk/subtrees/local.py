@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel, step
+from bestk.base.arithmetic import add_row
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN
 from bestk.bounds.interior import own_charges, proven_charges
 from bestk.bounds.kernels.cholesky import factor, solve_factored
@@ -64,21 +65,22 @@ class Whole(NamedTuple):
 
 
 @kernel
-def localise(whole, state, t, own, bound, cutoff):
+def localise(whole, state, t, own, bound, cutoff, room):
     """(features, the part of the form, whether its charges are its own)
 
     With `own` better charges than t, which prove `bound`, are looked for. Those that raise the
     bound most make many features equally good, so that fewer are fixed: a little more is not worth
     that. Within a box features that are IN cannot be eliminated: relaxations need all of them.
+    `room` holds both matrices: numbers for two of all features.
     """
     here, n_inside = _features(state, whole.is_boxed)
     gone = 0 if whole.is_boxed else n_inside
-    A, q = _block(whole.A, here), len(here)
+    A, q = _block(whole.A, here, room), len(here)
     c, charges, lo, hi = np.empty(q), np.empty(q), np.empty(q), np.empty(q)
     for i in range(q):
         j = here[i]
         c[i], charges[i], lo[i], hi[i] = whole.c[j], t[j], whole.lo[j], whole.hi[j]
-    H, d, base, lift, lifted = _eliminated(A, c, gone)
+    H, d, base, lift, lifted = _eliminated(A, c, gone, room)
     has_own = False
     if own and not whole.is_boxed and q > gone and (gone == 0 or whole.least >= _SAFE):
         found = own_charges(H, d, base, whole.k - gone, cutoff, charges[gone:])
@@ -116,9 +118,9 @@ def _features(state, in_order):
 
 
 @step
-def _block(A, here):
+def _block(A, here, room):
     q = len(here)
-    block = np.empty((q, q))
+    block = room[: q * q].reshape((q, q))
     for i in range(q):
         for j in range(q):
             block[i, j] = A[here[i], here[j]]
@@ -126,13 +128,14 @@ def _block(A, here):
 
 
 @step
-def _eliminated(A, c, gone):
+def _eliminated(A, c, gone, room):
     """(H, d, base, lift, lifted) of :class:`Local` for the first `gone` features.
 
     H is symmetric up to rounding, which is enough to search with it.
     """
     m = len(c) - gone
-    H, d, base = np.empty((m, m)), np.empty(m), 1.0
+    used = len(c) ** 2
+    H, d, base = room[used : used + m * m].reshape((m, m)), np.empty(m), 1.0
     for j in range(m):
         d[j] = c[gone + j]
         for e in range(m):

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel
+from bestk.base.arithmetic import add_row
+from bestk.base.compiling import kernel
 
 # A feature whose residual variance given a support is below this adds nothing but rounding.
 DEPENDENT = 1e-10

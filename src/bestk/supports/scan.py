@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numba import uintp
 
-from bestk.base.compiling import add_row, fast_kernel, kernel
+from bestk.base.arithmetic import add_row, dot, fma
+from bestk.base.compiling import kernel
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.supports.single import list_suspects, room_for_pairs, standardise
 
@@ -14,20 +15,20 @@ from bestk.supports.single import list_suspects, room_for_pairs, standardise
 _SCAN_SAFETY = 64.0 * UNIT_ROUNDOFF
 
 
-@fast_kernel
+@kernel
 def _add_upper_row(H, i, a, W, k):
     """H[i, i:] += a * W[k, i:]"""
     i, k, m = uintp(i), uintp(k), uintp(W.shape[1])
     for j in range(i, m):
-        H[i, j] += a * W[k, j]
+        H[i, j] = fma(a, W[k, j], H[i, j])
 
 
-@fast_kernel
+@kernel
 def _subtract_row(out, H, i, t, a):
     """out[i, i:] = H[i, i:] - a * H[t, i:]"""
     i, t, m = uintp(i), uintp(t), uintp(H.shape[1])
     for j in range(i, m):
-        out[i, j] = H[i, j] - a * H[t, j]
+        out[i, j] = fma(-a, H[t, j], H[i, j])
 
 
 @kernel
@@ -149,7 +150,7 @@ def _list(chosen, length, hits, count):
     return count + 1
 
 
-@fast_kernel
+@kernel
 def _count_pairs(H, i, variance, moment, needed):
     """How many j > i make (i, j) gain more than `needed`, or leave it open (theory: pair-gain).
 
@@ -164,8 +165,8 @@ def _count_pairs(H, i, variance, moment, needed):
     for j in range(i + uintp(1), m):
         g = H[i, j]
         m_j = moment[j]
-        excess = a * variance[j] + g * (needed * g - twice * m_j) + m_j * m_j * v_i
-        determinant = smaller * variance[j] - g * g
+        excess = fma(a, variance[j], fma(g, fma(needed, g, -twice * m_j), m_j * m_j * v_i))
+        determinant = fma(smaller, variance[j], -g * g)
         hits += (excess > 0.0) | (determinant <= 0.0)
     return hits
 
@@ -258,14 +259,6 @@ def gain_rows(A, c, shift, supports, gains):
         gains[row] = gain if gain >= 0.0 else np.inf
 
 
-@fast_kernel
-def _dot(X, i, j):
-    total = 0.0
-    for a in range(X.shape[1]):
-        total += X[i, a] * X[j, a]
-    return total
-
-
 @kernel
 def residual_rows(columns, z, supports, values):
     """Lower bounds of ||z - columns[S]' b||^2 for each support S (a row of indices).
@@ -285,15 +278,15 @@ def residual_rows(columns, z, supports, values):
             for a in range(n):
                 Q[i, a] = columns[supports[row, i], a]
             for j in range(i):
-                T[j, i] = _dot(Q, j, i)
+                T[j, i] = dot(Q[j], Q[i])
                 add_row(Q[i], -T[j, i], Q, j, n)
-            T[i, i] = math.sqrt(_dot(Q, i, i))
+            T[i, i] = math.sqrt(dot(Q[i], Q[i]))
             if T[i, i] <= 1e-12:
                 independent = False
                 break
             for a in range(n):
                 Q[i, a] /= T[i, i]
-            w[i] = _dot(Q, i, size)
+            w[i] = dot(Q[i], r)
             add_row(r, -w[i], Q, i, n)
         if not independent:
             continue
@@ -305,7 +298,7 @@ def residual_rows(columns, z, supports, values):
             size_of_b += abs(w[i])
         # Gram-Schmidt solves a problem whose columns are off by a few roundings.
         error = 8.0 * (n + 12) * UNIT_ROUNDOFF * size_of_b
-        values[row] = max(math.sqrt(_dot(Q, size, size)) - error, 0.0) ** 2
+        values[row] = max(math.sqrt(dot(r, r)) - error, 0.0) ** 2
 
 
 @kernel

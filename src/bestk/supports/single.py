@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import int32, uintp
 
-from bestk.base.compiling import contracted_kernel, contracted_step, kernel
+from bestk.base.arithmetic import fma
+from bestk.base.compiling import kernel, step
 
 f4 = np.float32
 # Two rows of eight lanes, twice: what an AVX2 loop takes in one step.
@@ -92,7 +93,7 @@ def _scale_row(H, start, a, m, unit, C):
         C[a, b] = H[start + a, start + b] * (scale * unit[b])
 
 
-@contracted_kernel
+@kernel
 def list_suspects(pairs, t, m, largest, suspects):
     """How many of the features after t may gain enough in a pair with an earlier one, and which.
 
@@ -110,28 +111,28 @@ def list_suspects(pairs, t, m, largest, suspects):
     return count
 
 
-@contracted_step
+@step
 def given(pairs, t, m):
     """Moments and variances of the other ones of m features given t."""
     C, moments, moment, variance = pairs.C, pairs.moments, pairs.moment, pairs.variance
     t, first, width = uintp(t), uintp(t // _LANES * _LANES), uintp(padded(m))
     scale = moments[t]
-    for step in range(width - first):
-        a = first + uintp(step)
-        moment[a] = moments[a] - scale * C[t, a]
-        variance[a] = f4(1) - C[t, a] * C[t, a]
+    for past in range(width - first):
+        a = first + uintp(past)
+        moment[a] = fma(-scale, C[t, a], moments[a])
+        variance[a] = fma(-C[t, a], C[t, a], f4(1))
 
 
-@contracted_step
+@step
 def terms_of_pairs(pairs, t, m, largest):
     """beta, gamma, kappa and theta of theory: single; theta < 0: to be judged in double."""
     _, _, moments, moment, variance, beta, gamma, kappa, theta = pairs
     first, width = uintp(t // _LANES * _LANES), uintp(padded(m))
     left = f4(1) - moments[t] * moments[t]
-    for step in range(width - first):
-        a = first + uintp(step)
+    for past in range(width - first):
+        a = first + uintp(past)
         v, m = variance[a], moment[a]
-        rest = left * v - m * m
+        rest = fma(left, v, -m * m)
         inverse = f4(1) / (v * rest)
         g = rest * inverse
         k = v * v * inverse
@@ -144,7 +145,7 @@ def terms_of_pairs(pairs, t, m, largest):
         theta[a] = margin if plain else _NEVER
 
 
-@contracted_step
+@step
 def may_gain(pairs, b, last, t):
     """May some pair (a, j), t < a < j, gain enough, j one of four rows from b on, up to `last`?
 
@@ -158,19 +159,19 @@ def may_gain(pairs, b, last, t):
     m_b, m_c, m_d, m_e = moment[b], moment[c], moment[d], moment[e]
     v_b, v_c, v_d, v_e = variance[b], variance[c], variance[d], variance[e]
     hits = int32(0)  # 32 bits: as wide as the lanes of the loop
-    for step in range((e // uintp(_LANES) + uintp(1)) * uintp(_LANES) - first):
-        a = first + uintp(step)
+    for past in range((e // uintp(_LANES) + uintp(1)) * uintp(_LANES) - first):
+        a = first + uintp(past)
         x, terms = C[t, a], (beta[a], gamma[a], kappa[a], theta[a])
-        hit = _gain(C[b, a] - x_b * x, m_b, terms) > v_b
-        hit |= _gain(C[c, a] - x_c * x, m_c, terms) > v_c
-        hit |= _gain(C[d, a] - x_d * x, m_d, terms) > v_d
-        hit |= _gain(C[e, a] - x_e * x, m_e, terms) > v_e
+        hit = _gain(fma(-x_b, x, C[b, a]), m_b, terms) > v_b
+        hit |= _gain(fma(-x_c, x, C[c, a]), m_c, terms) > v_c
+        hit |= _gain(fma(-x_d, x, C[d, a]), m_d, terms) > v_d
+        hit |= _gain(fma(-x_e, x, C[e, a]), m_e, terms) > v_e
         hits = int32(hits + hit)
     return hits > 0
 
 
-@contracted_kernel
+@kernel
 def _gain(g, moment, terms):
     beta, gamma, kappa, theta = terms
-    u = moment - beta * g
-    return kappa * u * u + (gamma * g * g + theta)
+    u = fma(-beta, g, moment)
+    return fma(kappa * u, u, fma(gamma * g, g, theta))

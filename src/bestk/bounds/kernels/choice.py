@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import uintp
 
-from bestk.base.compiling import fast_kernel, kernel, step
+from bestk.base.arithmetic import dot_parts, fma
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN, OUT
 
 # What an item may give, and its columns in `Room.top`.
@@ -267,7 +268,7 @@ def _weigh_pairs(options, i, room):
     return top
 
 
-@fast_kernel
+@kernel
 def _weigh_free_pairs(ratios, rests, q, ones, slopes, if_out, start, size, firsts):
     """The same where none is IN: the hot loop, one pass over all members for each distance."""
     q, size, start = uintp(q), uintp(size), uintp(start)
@@ -277,13 +278,13 @@ def _weigh_free_pairs(ratios, rests, q, ones, slopes, if_out, start, size, first
     for d in range(uintp(1), size // uintp(2) + uintp(1)):
         b = a + d
         for x in range(size):
-            rest = slopes[b + x] - ratios[q + x] * slopes[a + x]
-            gain, best = rests[q + x] * rest * rest + if_out[b + x], firsts[start + x]
+            rest = fma(-ratios[q + x], slopes[a + x], slopes[b + x])
+            gain, best = fma(rests[q + x] * rest, rest, if_out[b + x]), firsts[start + x]
             firsts[start + x] = gain if gain > best else best
         q += size
     for x in range(size):
         slope = slopes[a + x]
-        firsts[start + x] += ones[start + x] * slope * slope + if_out[a + x]
+        firsts[start + x] += fma(ones[start + x] * slope, slope, if_out[a + x])
 
 
 @step
@@ -293,17 +294,9 @@ def _weigh_all(options, i, room):
     total = 0.0
     for x in range(size):
         q = options.first_inverse[i] + x * size
-        solved = _row_times(options.inverses, q, room.slopes, 2 * start, size)
+        solved = dot_parts(options.inverses, q, room.slopes, 2 * start, size)
         room.solved[start + x] = solved
         total += room.slopes[2 * start + x] * solved
-    return total
-
-
-@fast_kernel
-def _row_times(entries, q, x, start, size):
-    total, q, start = 0.0, uintp(q), uintp(start)
-    for e in range(uintp(size)):
-        total += entries[q + e] * x[start + e]
     return total
 
 

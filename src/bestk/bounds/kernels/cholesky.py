@@ -7,7 +7,8 @@ import math
 
 from numba import uintp
 
-from bestk.base.compiling import fast_kernel, kernel
+from bestk.base.arithmetic import dot_parts, dot_rows, fma
+from bestk.base.compiling import kernel
 
 # Pivots smaller than this are rounding: diagonals are of size one.
 _TINY = 1e-13
@@ -45,7 +46,8 @@ def solve_factored(U, x, m):
         x[k] /= U[k, k]
         _eliminate(x, U, k, x[k], m)
     for k in range(m - 1, -1, -1):
-        x[k] = (x[k] - _row_times(U, k, x, m)) / U[k, k]
+        rest = dot_parts(U, k * U.shape[1] + k + 1, x, k + 1, m - k - 1)
+        x[k] = (x[k] - rest) / U[k, k]
 
 
 @kernel
@@ -65,7 +67,7 @@ def invert_factored(U, V, P, m):
         _invert_row(U, V, i, m, m)
     for j in range(top):
         for i in range(j + 1):
-            P[i, j] = P[j, i] = _rows_times(V, i, j, m)
+            P[i, j] = P[j, i] = dot_rows(V, i, V, j, j, m)
     for first in range(top, m, 4):
         for i in range(first + 4):
             products = _four_rows_times(V, i, first, m)
@@ -95,7 +97,7 @@ def _block(A, i, k):
     )
 
 
-@fast_kernel
+@kernel
 def _subtract_four(U, i, V, k, block, start, m):
     """U[i : i + 4, start:m] -= block @ V[k : k + 4, start:m]"""
     a, b, c, d = block
@@ -104,58 +106,30 @@ def _subtract_four(U, i, V, k, block, start, m):
     k1, k2, k3 = k + uintp(1), k + uintp(2), k + uintp(3)
     for j in range(start, m):
         w, x, y, z = V[k, j], V[k1, j], V[k2, j], V[k3, j]
-        U[i, j] -= a[0] * w + a[1] * x + a[2] * y + a[3] * z
-        U[i1, j] -= b[0] * w + b[1] * x + b[2] * y + b[3] * z
-        U[i2, j] -= c[0] * w + c[1] * x + c[2] * y + c[3] * z
-        U[i3, j] -= d[0] * w + d[1] * x + d[2] * y + d[3] * z
+        U[i, j] -= fma(a[0], w, fma(a[1], x, fma(a[2], y, a[3] * z)))
+        U[i1, j] -= fma(b[0], w, fma(b[1], x, fma(b[2], y, b[3] * z)))
+        U[i2, j] -= fma(c[0], w, fma(c[1], x, fma(c[2], y, c[3] * z)))
+        U[i3, j] -= fma(d[0], w, fma(d[1], x, fma(d[2], y, d[3] * z)))
 
 
-@fast_kernel
+@kernel
 def _subtract(U, i, V, k, a, start, m):
     """U[i, start:m] -= a * V[k, start:m]"""
     i, k, start, m = uintp(i), uintp(k), uintp(start), uintp(m)
     for j in range(start, m):
-        U[i, j] -= a * V[k, j]
+        U[i, j] = fma(-a, V[k, j], U[i, j])
 
 
-@fast_kernel
+@kernel
 def _eliminate(x, U, k, a, m):
     """x[k + 1 : m] -= a * U[k, k + 1 : m]"""
     k, m = uintp(k), uintp(m)
     for j in range(k + uintp(1), m):
-        x[j] -= a * U[k, j]
+        x[j] = fma(-a, U[k, j], x[j])
 
 
-@fast_kernel
-def _row_times(U, k, x, m):
-    """U[k, k + 1 : m] @ x[k + 1 : m]"""
-    k, m = uintp(k), uintp(m)
-    total = 0.0
-    for j in range(k + uintp(1), m):
-        total += U[k, j] * x[j]
-    return total
-
-
-@fast_kernel
+@kernel
 def _four_rows_times(V, i, j, m):
     """V[j : j + 4, j:m] @ V[i, j:m]"""
-    i, j, m = uintp(i), uintp(j), uintp(m)
-    j1, j2, j3 = j + uintp(1), j + uintp(2), j + uintp(3)
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for k in range(j, m):
-        x = V[i, k]
-        a += x * V[j, k]
-        b += x * V[j1, k]
-        c += x * V[j2, k]
-        d += x * V[j3, k]
-    return a, b, c, d
-
-
-@fast_kernel
-def _rows_times(V, i, j, m):
-    """V[i, j:m] @ V[j, j:m]"""
-    i, j, m = uintp(i), uintp(j), uintp(m)
-    total = 0.0
-    for k in range(j, m):
-        total += V[i, k] * V[j, k]
-    return total
+    a, b = dot_rows(V, i, V, j, j, m), dot_rows(V, i, V, j + 1, j, m)
+    return a, b, dot_rows(V, i, V, j + 2, j, m), dot_rows(V, i, V, j + 3, j, m)

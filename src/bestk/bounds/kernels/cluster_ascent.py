@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel, step
+from bestk.base.arithmetic import add, add_row, dot
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.bounds.kernels.choice import (
     Options,
@@ -20,7 +21,6 @@ from bestk.bounds.kernels.choice import (
 )
 from bestk.bounds.kernels.conclude import proven
 from bestk.bounds.kernels.smoothing import smoothed_gain
-from bestk.bounds.kernels.vectors import add, dot
 from bestk.form.dense import slope_errors
 
 # Bounds that exceed the cutoff by this share of it will do so when they are proven.

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import add_row, kernel, step
+from bestk.base.arithmetic import add_row
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.kernels.gains import gain_of, largest_first, sum_largest
 from bestk.form.dense import residual
