@@ -111,10 +111,12 @@ class Root:
         value, with_feature = bound.certify(g, state, space.k)
         space.root_bound = max(before, value)
         # The form may already lack features that were given up within tolerance.
-        space.proven = max(space.proven, min(value, space.dropped, space.incumbent.value))
+        holds = min(value, space.dropped, space.incumbent.value)
         out = (with_feature >= cutoff) & (state == FREE)
         shrunk = np.where(out, OUT, state)
-        shrinks = value < cutoff and space.shrinks(shrunk)
+        # What the tree has proven is not given up for a start with less.
+        shrinks = value < cutoff and holds >= space.proven and space.shrinks(shrunk)
+        space.proven = max(space.proven, holds)
         if shrinks or value >= cutoff:
             space.forget_nodes()
             space.recorder.forget_below(space.root_number)
