@@ -20,8 +20,8 @@ def test_no_findings(first):
 # A charge of zero times infinity, an active-set solver that gave up, charges and duals at the level
 # of rounding, single precision in batches, a root that resisted enumeration, a tree given up for a
 # start that proved less.
-EARLIER = [490, 10545, 20062, 20173, 21398, 41126, 43992, 1001149, 1012274, 1025745, 2000308, 2003003,
-           2006736, 2051607]  # fmt: skip
+EARLIER = [490, 10545, 20062, 20173, 21398, 41126, 43992, 1001149, 1012274, 1025745, 2000308,
+           2003003, 2006736, 2051607]  # fmt: skip
 
 
 @pytest.mark.parametrize("units", [False, True])
