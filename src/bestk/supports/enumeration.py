@@ -20,7 +20,7 @@ from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm
-from bestk.supports.margins import margins
+from bestk.supports.margins import margins, rounding_of_gains
 from bestk.supports.prices import prices_of, scan_seconds
 from bestk.supports.scan import condition, gain_rows, residual_rows, scan
 
@@ -232,7 +232,7 @@ class Enumeration(NamedTuple):
         H = columns.T @ columns
         H[np.diag_indices(len(H))] -= 2.0 * k * (eps + 4 * (k + 4) * UNIT_ROUNDOFF)
         H[doubtful, doubtful] = -1.0
-        needed = left * (1.0 - 2.0 * eps - 16 * (k + 4) * UNIT_ROUNDOFF) - self.value
+        needed = left * (1.0 - 2.0 * eps - rounding_of_gains(k)) - self.value
         needed -= error[-1] * (2.0 * np.sqrt(left) + error[-1])
         return self._hits_of_scan(H, columns.T @ z, needed, inside, free, r)
 

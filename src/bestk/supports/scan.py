@@ -207,13 +207,13 @@ def _scan_triples(H, d, needed, start, stop, pairs, suspects, chosen, hits, coun
     r, m = hits.shape[1], d.shape[0] - start
     if m < 3:
         return count
-    largest = standardise(H, d, needed, start, pairs)
+    standardise(H, d, needed, start, pairs)
     for t in range(stop - start):
         chosen[r - 3] = start + t
         if H[start + t, start + t] <= 0.0:
             count = _list(chosen, r - 2, hits, count)
             continue
-        n_suspects = list_suspects(pairs, t, m, largest, suspects)
+        n_suspects = list_suspects(pairs, t, m, suspects)
         for i in range(n_suspects):
             suspects[i] += start
         if n_suspects > 0:
