@@ -26,6 +26,15 @@ def assert_same(a, b):
         assert a == b
 
 
+def assert_same_run(ours, theirs):
+    """The same tree, the same answer, the same certificate."""
+    assert (ours.status, ours.n_nodes) == (theirs.status, theirs.n_nodes)
+    assert (ours.objective, ours.lower_bound) == (theirs.objective, theirs.lower_bound)
+    assert_same(ours.coef, theirs.coef)
+    assert_same(ours.history["bound"], theirs.history["bound"])
+    assert_same(ours.certificate, theirs.certificate)
+
+
 SEARCHES = ("best-first", "breadth-first", "depth-first")
 BOUNDS = ("descent", "admm", "fast", "subgradient")
 SWITCHES = {

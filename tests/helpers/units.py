@@ -51,6 +51,7 @@ def unit_of(rng, case: NodeCase, **terms) -> Unit:
         "value": value,
         "budget": Budget(int(rng.choice([1, 2, 3, 5, 30, 1000])), 1e8),
         "close_below": float(rng.choice([0.0, 1e-3])),
+        "leave_below": float(rng.choice([0.0, 0.0, 1.0])),
         "own": bool(rng.random() < 0.5),
         "weakest_first": bool(rng.random() < 0.5),
     }

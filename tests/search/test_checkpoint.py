@@ -4,15 +4,14 @@ import json
 import multiprocessing
 import os
 import signal
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.checks import assert_same_run
 
 import bestk
 from bestk import Advanced, Problem, Status, storage
-from bestk.results.certificate import ProofTree
 from bestk.search.checkpoint import Checkpoint, Writer
 
 processes = multiprocessing.get_context("forkserver")
@@ -22,17 +21,6 @@ processes.set_forkserver_preload(["warm"])
 def data(n=120, p=40, rho=0.9):
     X, y, _ = bestk.datasets.make_synthetic(n, p, k=10, rho=rho)
     return X, y
-
-
-def assert_same_run(ours, theirs):
-    """The same tree, the same answer, the same certificate."""
-    assert (ours.objective, ours.lower_bound) == (theirs.objective, theirs.lower_bound)
-    assert (ours.n_nodes, ours.status) == (theirs.n_nodes, theirs.status)
-    np.testing.assert_array_equal(ours.coef, theirs.coef)
-    np.testing.assert_array_equal(ours.history["bound"], theirs.history["bound"])
-    for column in fields(ProofTree):
-        mine, other = (getattr(r.certificate.tree, column.name) for r in (ours, theirs))
-        np.testing.assert_array_equal(mine, other)
 
 
 @pytest.fixture
@@ -274,7 +262,7 @@ def test_checkpoints_of_another_format_say_what_to_do(tmp_path):
     header = json.loads(str(arrays["checkpoint"])) | {"version": 1}
     with path.open("wb") as file:
         np.savez(file, **arrays | {"checkpoint": np.array(json.dumps(header))})
-    with pytest.raises(ValueError, match="format 1, this bestk reads 4; resume it with the bestk"):
+    with pytest.raises(ValueError, match="format 1, this bestk reads 5; resume it with the bestk"):
         bestk.resume(path, *data())
 
 

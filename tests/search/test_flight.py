@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers.checks import assert_same
+from helpers.checks import assert_same_run
 from helpers.engines import Hostile, exploring_with
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import PolynomialFeatures
@@ -11,12 +11,6 @@ import bestk
 from bestk import Status
 from bestk.search.watch import Watch
 from bestk.subtrees import engines
-
-
-def assert_same_run(ours, theirs):
-    assert (ours.status, ours.n_nodes) == (theirs.status, theirs.n_nodes)
-    assert_same(ours.coef, theirs.coef)
-    assert_same(ours.certificate, theirs.certificate)
 
 
 def synthetic():

@@ -7,9 +7,16 @@ import pytest
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.tuning import Tuning, tuning
-from bestk.supports.enumeration import closing_cost
+from bestk.devices.tasks import fits
+from bestk.supports.enumeration import closing_cost, is_for_device
 from bestk.supports.margins import margins
-from bestk.supports.prices import Prices, choices, prices_of, scan_seconds
+from bestk.supports.prices import (
+    Prices,
+    choices,
+    device_seconds,
+    prices_of,
+    scan_seconds,
+)
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 7, 30, 200])
@@ -68,9 +75,10 @@ def test_more_to_try_costs_more():
 def test_prices_are_those_of_the_tuning():
     now = Tuning(
         per_beginning=1, per_first=2, per_pair_row=3, per_support=4, per_update=5,
-        per_unit_multiply=6,
+        per_unit_multiply=6, per_device_support=7, per_device_row=8, per_device_first=9,
+        per_device_beginning=10, per_device_node=11,
     )  # fmt: skip
-    assert prices_of(now) == (1, 2, 3, 4, 5, 6)
+    assert prices_of(now) == tuple(range(1, 12))
 
 
 def test_closing_a_node_costs_its_scan_and_little_else():
@@ -92,3 +100,16 @@ def test_margins_grow_with_the_model_and_the_error_of_the_data():
         assert wider - slack == pytest.approx(2e-9, rel=1e-4)
         assert margins(1e-9, k + 1) > (more, wider)
     assert max(margins(1e-15, 20)) < 1e-11
+
+
+def test_a_device_is_asked_where_it_is_cheaper():
+    prices = prices_of(tuning())
+    assert is_for_device(400, 0, 5)
+    assert closing_cost(400, 0, 5, device=True) < closing_cost(400, 0, 5) / 100
+    for m, r in ((20, 3), (400, 2), (5, 5), (2000, 4), (1000, 12), (40, 20)):
+        assert not is_for_device(m, 0, r)
+        assert closing_cost(m, 0, r, device=True) == closing_cost(m, 0, r)
+    for m, r in ((300, 2), (1025, 3), (1024, 12), (40, 20)):
+        assert math.isinf(device_seconds(prices, m, 0, r))
+    for m, r in ((3, 3), (300, 4), (1024, 5), (100, 8), (40, 19)):
+        assert math.isfinite(device_seconds(prices, m, 0, r)) == fits(m, r)

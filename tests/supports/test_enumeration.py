@@ -15,14 +15,14 @@ from bestk.base.threads import Workers
 from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
 from bestk.supports import enumeration as closure
-from bestk.supports.enumeration import hits
+from bestk.supports.enumeration import Remainder, hits
 
 
 def listed(form, state, k, value, threads=1):
     """Supports of a node that may have an objective below `value`, sorted."""
     inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
     with Workers(threads) as workers:
-        found = closure.hits(form, inside, free, k - len(inside), value, workers)
+        found = closure.hits(form, Remainder(inside, free, k - len(inside)), value, workers)
     return None if found is None else [tuple(sorted(map(int, support))) for support in found]
 
 
@@ -165,7 +165,7 @@ def test_enumeration_can_be_stopped():
     form = standard_form(plain_instance(0))
     nothing, everything = np.zeros(0, dtype=np.intp), np.arange(form.p)
     with Workers(1) as workers, pytest.raises(closure.LimitReached):
-        closure.hits(form, nothing, everything, 4, 0.9, workers, lambda: True)
+        closure.hits(form, Remainder(nothing, everything, 4), 0.9, workers, lambda: True)
 
 
 def test_cost_grows_with_the_number_of_supports():
@@ -226,8 +226,8 @@ def test_one_more_feature_is_found_without_their_products(force):
         problem = form.problem
         values = {j: problem.fit(np.append(chosen, j))[1] / problem.yy for j in free}
         for value in (min(values.values()) * 1.0001, np.median(list(values.values()))):
-            found = hits(form, chosen, free, 1, value, ONE)
-            again = hits(stored, chosen, free, 1, value, ONE)
+            found = hits(form, Remainder(chosen, free, 1), value, ONE)
+            again = hits(stored, Remainder(chosen, free, 1), value, ONE)
             below = {j for j in free if values[j] < value}
             assert below <= {int(support[-1]) for support in found}
             assert len(found) <= len(again) + 1

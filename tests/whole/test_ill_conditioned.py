@@ -53,7 +53,8 @@ def test_what_enumeration_passes_over_is_worse(seed):
         everything, nothing = np.arange(form.p), np.zeros(0, dtype=np.intp)
         value_to_beat = value * (1.0 + 1e-9) + 1e-30
         with Workers(1) as workers:
-            hits = closure.hits(form, nothing, everything, case.k, value_to_beat, workers)
+            node = closure.Remainder(nothing, everything, case.k)
+            hits = closure.hits(form, node, value_to_beat, workers)
         if hits is None:
             continue  # too many: left to branching
         listed = {tuple(sorted(hit.tolist())) for hit in hits}

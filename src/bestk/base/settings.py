@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.validation import require_choice, require_count, require_number
+from bestk.base.validation import require_choice, require_count, require_device, require_number
 
 SEARCHES = ("best-first", "breadth-first", "depth-first")
 BOUNDS = ("descent", "admm", "fast", "subgradient")
@@ -89,6 +89,7 @@ class Settings:
     progress: Any = None
     callback: Callable[..., Any] | None = None
     n_threads: int | None = None
+    device: str = "cpu"
     checkpoint: Any = None
     checkpoint_interval: float = 60.0
     advanced: Advanced = Advanced()
@@ -103,6 +104,7 @@ class Settings:
             require_number("memory_limit", self.memory_limit, least=0.0, finite=False)
         if self.n_threads is not None:
             require_count("n_threads", self.n_threads, least=1)
+        require_device(self.device)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
             raise TypeError("checkpoint must be the name of a file")
         require_number("checkpoint_interval", self.checkpoint_interval, least=0.0)

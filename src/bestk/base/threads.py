@@ -92,11 +92,27 @@ def blas_threads(n: int | None) -> Iterator[None]:
 
 
 class Workers:
-    """Runs independent pieces of work on n threads, results in the order given."""
+    """Runs independent pieces of work on n threads, results in the order given.
 
-    def __init__(self, n_threads: int | None) -> None:
-        self.n_threads = n_threads or default_threads()
+    ``device`` is one that closes nodes; a thread of its own waits for it.
+    """
+
+    def __init__(self, n_threads: int | None, device: Any = None) -> None:
+        self.n_threads, self.device = n_threads or default_threads(), device
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._beside = None if device is None else ThreadPoolExecutor(1)
+        self.is_over, self._failure = False, ""
+
+    @property
+    def words(self) -> str:
+        """What does the work."""
+        threads = "1 thread" if self.n_threads == 1 else f"{self.n_threads} threads"
+        with_device = threads if self.device is None else f"{self.device.name} and {threads}"
+        return f"{with_device} ({self._failure})" if self._failure else with_device
+
+    def give_up_device(self, reason: object) -> None:
+        """Go on without it."""
+        self.device, self._failure = None, str(reason)
 
     def map(self, function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
         if self._pool is None or len(items) <= 1:
@@ -108,6 +124,11 @@ class Workers:
         assert self._pool is not None, "one thread has no pool"
         return self._pool.submit(function, *arguments)
 
+    def beside(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Begin one piece of work that waits for the device."""
+        assert self._beside is not None, "there is no device"
+        return self._beside.submit(function, *arguments)
+
     def slices(self, length: int, each: int = 1) -> list[slice]:
         """Cut range(length) into contiguous pieces, `each` of them per thread."""
         parts = min(self.n_threads * each if self.n_threads > 1 else 1, length)
@@ -117,5 +138,7 @@ class Workers:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C
+        self.is_over = True
+        for pool in (self._pool, self._beside):
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C

@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
@@ -204,6 +205,13 @@ def require_count(name: str, value: Any, *, least: int) -> int:
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
+
+
+def require_device(device: object) -> str:
+    """The name of a device, which need not be there."""
+    if not (isinstance(device, str) and re.fullmatch(r"cpu|cuda(:\d{1,3})?", device)):
+        raise ValueError(f'device must be "cpu", "cuda" or "cuda:1", say; got {device!r}')
+    return device
 
 
 def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

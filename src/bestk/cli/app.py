@@ -22,6 +22,7 @@ from bestk.cli.options import (
     AutoBounds,
     Choice,
     Criterion,
+    Device,
     Drop,
     Exclude,
     GapTol,
@@ -125,6 +126,7 @@ def fit(
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
     threads: Threads = None,
+    device: Device = "cpu",
     as_json: Json = False,
     report: Report = None,
     save: Annotated[
@@ -150,7 +152,7 @@ def fit(
     require_folders(report, save, checkpoint)
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     options = choices(data, include, exclude)
-    options |= limits(gap_tol, time_limit, node_limit, threads)
+    options |= limits(gap_tol, time_limit, node_limit, threads, device)
     problem = Problem.from_batches(
         batches_of(data, quiet),
         alpha=alpha,
@@ -237,6 +239,7 @@ def path(
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
     threads: Threads = None,
+    device: Device = "cpu",
     as_json: Json = False,
     report: Report = None,
     quiet: Quiet = False,
@@ -249,7 +252,7 @@ def path(
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     sizes = sizes_of(ks, max_k, len(data.features))
     options = choices(data, include, exclude)
-    options |= limits(gap_tol, time_limit, node_limit, threads)
+    options |= limits(gap_tol, time_limit, node_limit, threads, device)
     problem = Problem.from_batches(
         batches_of(data, quiet),
         alpha=alpha,
@@ -302,6 +305,7 @@ def cv(
     time_limit: TimeLimit = None,
     node_limit: NodeLimit = None,
     threads: Threads = None,
+    device: Device = "cpu",
     as_json: Json = False,
     report: Report = None,
     quiet: Quiet = False,
@@ -315,7 +319,7 @@ def cv(
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     sizes, penalties = sizes_of(ks, max_k, len(data.features)), penalties_of(alphas)
     options = choices(data, include, exclude)
-    options |= limits(gap_tol, time_limit, node_limit, threads)
+    options |= limits(gap_tol, time_limit, node_limit, threads, device)
     total = len(sizes) * len(penalties) * folds
     counter = Counter("cross-validating", "fits", total=total)
     with nullcontext(None) if quiet else counter as progress:

@@ -14,6 +14,7 @@ from bestk.cli.options import (
     Alphas,
     Choice,
     Criterion,
+    Device,
     Drop,
     GapTol,
     Json,
@@ -59,6 +60,7 @@ def discover(
     criterion: Choice = Criterion.aicc,
     gap_tol: GapTol = 0.0,
     time_limit: TimeLimit = 30.0,
+    device: Device = "cpu",
     as_json: Json = False,
     report: Report = None,
     plot: Annotated[
@@ -93,6 +95,7 @@ def discover(
             criterion=criterion.value,
             gap_tol=gap_tol,
             time_limit=time_limit,
+            device=device,
             progress=progress,
         )
     if as_json:

@@ -83,6 +83,10 @@ Threads = Annotated[
     int | None,
     option("--threads", panel=RUN, metavar="COUNT", min=1, help="All cores unless given."),
 ]
+Device = Annotated[
+    str,
+    option("--device", panel=RUN, metavar="NAME", help="cuda or cuda:1 for a GPU (bestk[gpu])."),
+]
 Alphas = Annotated[
     str, option("--alphas", panel=MODEL, metavar="LIST", help="Ridge penalties: 0,0.1,1.")
 ]

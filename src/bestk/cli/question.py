@@ -22,12 +22,15 @@ def choices(data: "Data", include: Any, exclude: Any) -> dict[str, Any]:
     }
 
 
-def limits(gap_tol: float, time_limit: Any, node_limit: Any, threads: Any) -> dict[str, Any]:
+def limits(
+    gap_tol: float, time_limit: Any, node_limit: Any, threads: Any, device: str
+) -> dict[str, Any]:
     return {
         "gap_tol": gap_tol,
         "time_limit": time_limit,
         "node_limit": node_limit,
         "n_threads": threads,
+        "device": device,
     }
 
 

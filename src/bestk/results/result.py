@@ -14,7 +14,10 @@ from bestk.results.status import Status
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """The state of a run at one moment; passed to ``callback`` and ``progress``."""
+    """The state of a run at one moment; passed to ``callback`` and ``progress``.
+
+    ``n_supports`` counts the supports that a device has tried, about.
+    """
 
     seconds: float
     n_nodes: int
@@ -22,6 +25,7 @@ class Snapshot:
     objective: float
     lower_bound: float
     yy: float = field(repr=False)
+    n_supports: int = 0
 
     @property
     def gap(self) -> float:
@@ -66,6 +70,8 @@ class Result:
         Objective of the model without features: y'y, of centred y if there is an intercept.
     n_samples, fit_intercept, feature_names, settings
         What the problem and the run were.
+    engine : str
+        What did the work, in words: "2 threads", "cuda:0 (NVIDIA H200) and 16 threads".
     assumptions : tuple of str
         What the bound rests on besides the data, in words; mostly empty.
     at_bounds : tuple of int
@@ -97,6 +103,7 @@ class Result:
     fit_intercept: bool
     feature_names: tuple[str, ...] | None = field(default=None, repr=False)
     settings: dict[str, Any] = field(default_factory=dict, repr=False)
+    engine: str = ""
     assumptions: tuple[str, ...] = ()
     at_bounds: tuple[int, ...] = ()
     box: float | None = None

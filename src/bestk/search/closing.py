@@ -1,12 +1,14 @@
 """Closing nodes by trying all their supports, where that is cheaper than the subtrees below."""
 
 from collections.abc import Callable
+from concurrent.futures import wait
 
 import numpy as np
 
 from bestk.base.constants import FREE, IN
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
+from bestk.devices.driver import DeviceFailed
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.status import Status
 from bestk.search.bounder import Bounder
@@ -14,9 +16,12 @@ from bestk.search.space import Space
 from bestk.search.watch import Watch
 from bestk.subtrees.frontier import Node
 from bestk.supports import enumeration
+from bestk.supports.enumeration import Remainder
 
 # Model seconds below which an enumeration is left to one thread.
 _CHEAP = 0.05
+# Seconds between two looks whether a device is done.
+_LOOK = 0.05
 
 
 class Closing:
@@ -29,9 +34,10 @@ class Closing:
         workers: Workers,
         watch: Watch,
         stop: Callable[[], bool],
+        report: Callable[[], None],
     ) -> None:
         self.space, self.bounder, self.workers = space, bounder, workers
-        self.watch, self.stop = watch, stop
+        self.watch, self.stop, self.report = watch, stop, report
 
     @property
     def is_wanted(self) -> bool:
@@ -49,7 +55,8 @@ class Closing:
     def is_worth_all(self) -> bool:
         """Does all that is open cost no more than has been spent?"""
         space = self.space
-        cost = space.frontier.cost + sum(node.cost for node in space.in_work)
+        busy = sum(node.cost for node in (*space.in_work, *space.waiting))
+        cost = space.frontier.cost + busy
         return self.is_wanted and space.n_open > 0 and cost <= self._patience()
 
     def _patience(self) -> float:
@@ -76,20 +83,40 @@ class Closing:
         """Enumerate nodes; those with too many near-optimal supports go to the queue instead."""
         if not nodes:
             return []
-        space, value = self.space, self.space.incumbent.value
-        serial = Workers(1)
+        space = self.space
+        before, space.in_work = space.in_work, [*space.in_work, *nodes]
+        parts: dict[bool, list[Node]] = {True: [], False: []}
+        for node in nodes:
+            parts[self.is_for_device(node)].append(node)
+        resisting = self._settle(parts[False], self._hits(parts[False]))
+        if parts[True]:
+            asked = self.ask(parts[True], self.workers)
+            while not asked.is_done:
+                if self.stop():
+                    asked.give_up()
+                self.report()
+            resisting += self.take(asked)
+        space.in_work = before
+        return resisting
+
+    def _hits(self, nodes: list[Node]):
+        """What to fit of each node, one after the other or all at a time."""
         cheap = all(node.cost < _CHEAP for node in nodes)
+        workers = Workers(1) if cheap else self.workers
+        space, value = self.space, self.space.incumbent.value
 
         def hits(node: Node):
-            inside = np.flatnonzero(node.state == IN)
-            free = np.flatnonzero(node.state == FREE)
-            workers = serial if cheap else self.workers
-            r = space.k - len(inside)
-            return enumeration.hits(space.form, inside, free, r, value, workers, self.stop)
+            return enumeration.hits(space.form, self._left(node), value, workers, self.stop)
 
-        before, space.in_work = space.in_work, [*space.in_work, *nodes]
-        found = self.workers.map(hits, nodes) if cheap else map(hits, nodes)
-        resisting = []
+        return self.workers.map(hits, nodes) if cheap else map(hits, nodes)
+
+    def _left(self, node: Node) -> Remainder:
+        inside = np.flatnonzero(node.state == IN)
+        return Remainder(inside, np.flatnonzero(node.state == FREE), self.space.k - len(inside))
+
+    def _settle(self, nodes: list[Node], found) -> list[Node]:
+        """Take over what enumerations have found; nodes that resisted."""
+        space, resisting = self.space, []
         for node, supports in zip(nodes, found, strict=True):
             space.n_nodes += 1
             if supports is None:
@@ -99,7 +126,55 @@ class Closing:
                 space.recorder.close_by_enumeration(node.number)
         for node in resisting:
             space.frontier.push(node._replace(cost=np.inf))
-        space.in_work = before
         if resisting and space.incumbent.value <= PERFECT_FIT:
             self.watch.status = Status.PERFECT_FIT  # too many models tie at the level of rounding
         return resisting
+
+    # On a device ------------------------------------------------------------------------------
+
+    def is_for_device(self, node: Node) -> bool:
+        if self.workers.device is None or not np.isfinite(node.cost):
+            return False
+        inside, free, r = self._left(node)
+        return enumeration.is_for_device(len(free), len(inside), r)
+
+    def ask(self, nodes: list[Node], workers: Workers) -> "Asked":
+        """Have nodes closed by the device, beside whatever else is done."""
+        return Asked(nodes, self, workers)
+
+    def take(self, asked: "Asked") -> list[Node]:
+        """Take over what the device has found; nodes that resisted it."""
+        try:
+            return self._settle(asked.nodes, asked.answer.result())
+        except DeviceFailed as failure:
+            self.workers.give_up_device(failure)
+            self.space.open_again(asked.nodes)
+            return []
+
+
+class Asked:
+    """Nodes that a device is closing, with the best value known when it was asked."""
+
+    def __init__(self, nodes: list[Node], closing: Closing, workers: Workers) -> None:
+        self.nodes, self._is_given_up = nodes, False
+        space, pool = closing.space, closing.workers
+
+        def stop() -> bool:
+            return self._is_given_up or pool.is_over or closing.watch.is_late()
+
+        self.answer = pool.beside(
+            enumeration.hits_by_device, space.form, [closing._left(node) for node in nodes],
+            space.incumbent.value, pool.device, workers, stop, space.count_supports,
+        )  # fmt: skip
+
+    @property
+    def cost(self) -> float:
+        return sum(node.cost for node in self.nodes)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is an answer; looks for it some times a second."""
+        return bool(wait([self.answer], timeout=_LOOK).done)
+
+    def give_up(self) -> None:
+        self._is_given_up = True

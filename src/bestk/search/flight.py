@@ -6,14 +6,18 @@ waits for others, and the tree is the same whoever is faster.
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import wait
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
 from bestk.base.state import State
+from bestk.base.threads import Workers
+from bestk.base.tuning import tuning
 from bestk.results.status import Status
 from bestk.search.bounder import Bounder
-from bestk.search.closing import Closing
+from bestk.search.closing import Asked, Closing
 from bestk.search.forming import Forming, ascent_cost, terms_of
 from bestk.search.improvement import Improver
 from bestk.search.space import Space
@@ -30,6 +34,10 @@ class _Flying(NamedTuple):
     node: Node
     unit: Unit
     split: UsedSplit
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [self.node]
 
 
 class Flight:
@@ -48,7 +56,7 @@ class Flight:
         self.space, self.bounder, self.closing, self.improver = space, bounder, closing, improver
         self.engine, self.watch, self.stop = engine, watch, stop
         self.forming = Forming(space.settings, bounder, space.k)
-        self._flying: deque[_Flying] = deque()
+        self._flying: deque[_Flying | Asked] = deque()
         self._shared = UsedSplit(-1, np.zeros(0))  # the split of the tree, as it was last used
 
     @property
@@ -58,21 +66,43 @@ class Flight:
     def __len__(self) -> int:
         return len(self._flying)
 
+    @property
+    def n_nodes(self) -> int:
+        """Nodes in flight; they are the first ones in work."""
+        return sum(len(flying.nodes) for flying in self._flying)
+
     def step(self, *, launch: bool) -> bool:
         """Launch units while there is room, and land the oldest; False if a limit came."""
         if launch:
             self._launch()
         if not self._flying:
             return True
-        outcome = self.engine.get(self.stop)
-        if outcome is None or self._reaches_node_limit(outcome):
+        if not self._land():
             return False
-        self.closing.close(self._merge(self._taken(), outcome))
         if self.closing.is_worth_all:
             self._call_back()
             self.closing.close_all()
         elif not self.waits_for_box:
             self.tighten()
+        return True
+
+    def _land(self) -> bool:
+        """Take over the oldest of what is in flight, once it is done; False if a limit came."""
+        oldest = self._flying[0]
+        if isinstance(oldest, Asked):
+            while not oldest.is_done:
+                if self.stop():
+                    return False
+            if self._reaches_node_limit(len(oldest.nodes)):
+                return False
+            self._taken()
+            self.closing.take(oldest)
+            return True
+        outcome = self.engine.get(self.stop)
+        if outcome is None or self._reaches_node_limit(len(outcome.parent)):
+            return False
+        self._taken()
+        self.closing.close(self._merge(oldest, outcome))
         return True
 
     @property
@@ -88,16 +118,50 @@ class Flight:
 
     def _launch(self) -> None:
         space = self.space
+        if self.bounder.n_units == 0 and self.closing.is_worth_all:
+            self.closing.close_all()
         while space.frontier and len(self._flying) < self.forming.in_flight:
             node = space.frontier.pop(1)[0]
-            if not space.prune(node):
-                best = space.incumbent.value, space.cutoff
-                self._put(node, self.forming.unit(node, *best, space.n_nodes, self._ascending))
+            if space.prune(node) or self._waits(node):
+                continue
+            best = space.incumbent.value, space.cutoff
+            self._put(node, self.forming.unit(node, *best, space.n_nodes, self._ascending))
+        self._ask()
+
+    def _waits(self, node: Node) -> bool:
+        """Whether the node waits for the device, where there is room for it."""
+        waiting, most = self.space.waiting, 2.0 * tuning().device_batch
+        if node.cost > self.forming.leave_below or not self.closing.is_for_device(node):
+            return False
+        if waiting and sum(other.cost for other in waiting) >= most:
+            return False
+        waiting.append(node)
+        return True
+
+    def _ask(self) -> None:
+        """Send waiting nodes to the device: many at a time, if it has something to do."""
+        space = self.space
+        asked = sum(isinstance(flying, Asked) for flying in self._flying)
+        cost = sum(node.cost for node in space.waiting)
+        if not space.waiting or asked >= 2 or (asked and cost < tuning().device_batch):
+            return
+        nodes = [node for node in space.waiting if not space.prune(node)]
+        space.waiting = []
+        if nodes:
+            self._send_off(nodes)
+
+    def _send_off(self, nodes: list[Node]) -> None:
+        self._flying.append(self.closing.ask(nodes, Workers(1)))
+        self.space.in_work += nodes
 
     @property
     def _ascending(self) -> float:
         """Model seconds of ascents of units in flight; a sum, as a resumed run has it."""
-        return sum(ascent_cost(flying.unit) for flying in self._flying)
+        return sum(ascent_cost(flying.unit) for flying in self._units)
+
+    @property
+    def _units(self) -> list[_Flying]:
+        return [flying for flying in self._flying if isinstance(flying, _Flying)]
 
     def _put(self, node: Node, unit: Unit) -> None:
         split = node.split
@@ -112,10 +176,10 @@ class Flight:
         self.space.in_work.append(flying.node)
         self.engine.put(self.forming.subproblem(), flying.unit)
 
-    def _taken(self) -> _Flying:
-        """The oldest unit, no longer in flight."""
+    def _taken(self) -> _Flying | Asked:
+        """The oldest of what is in flight, which it no longer is."""
         flying = self._flying.popleft()
-        del self.space.in_work[0]
+        del self.space.in_work[: len(flying.nodes)]
         return flying
 
     def _merge(self, flying: _Flying, outcome: Outcome) -> list[Node]:
@@ -140,7 +204,7 @@ class Flight:
         for i, left in self._open_nodes(node, outcome, first, split):
             if i >= 0 and outcome.fate[i] == RESISTING:
                 resisting.append(left)
-            else:
+            elif not self._waits(left):
                 space.frontier.push(left)
         return resisting
 
@@ -161,10 +225,30 @@ class Flight:
             )  # fmt: skip
 
     def _call_back(self) -> None:
-        """Units in flight are open nodes again."""
+        """All that is in flight or waits is open again."""
+        self._recall_device()
         self.engine.end()
         while self._flying:
-            self.space.frontier.push(self._taken().node)
+            self.space.frontier.push(self._taken().nodes[0])
+
+    def _recall_device(self, *, keep: bool = False) -> None:
+        """What the device was asked is open again; with `keep`, unless it has answered."""
+        space = self.space
+        asked = [flying for flying in self._flying if isinstance(flying, Asked)]
+        rest = space.in_work[self.n_nodes :]
+        self._flying = deque(self._units)
+        space.in_work = [*(flying.node for flying in self._units), *rest]
+        for one in asked:
+            is_done = keep and one.is_done
+            one.give_up()
+            wait([one.answer])
+            if is_done and one.answer.exception() is None:
+                self.closing.take(one)
+            else:
+                space.waiting += one.nodes
+        for node in space.waiting:
+            space.frontier.push(node)
+        space.waiting = []
 
     def _sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """States and dual vectors of some open nodes, the weakest one first."""
@@ -178,14 +262,15 @@ class Flight:
 
     # Limits -----------------------------------------------------------------------------------
 
-    def _reaches_node_limit(self, outcome: Outcome) -> bool:
+    def _reaches_node_limit(self, more: int) -> bool:
         limit = self.space.settings.node_limit
-        if limit is not None and self.space.n_nodes + len(outcome.parent) >= limit:
+        if limit is not None and self.space.n_nodes + more >= limit:
             self.watch.status = Status.NODE_LIMIT
         return self.watch.status is Status.NODE_LIMIT
 
     def end(self) -> None:
         """No step will follow: what a limit leaves undone is open again."""
+        self._recall_device(keep=self.watch.status is Status.TIME_LIMIT)
         if self.watch.status is Status.TIME_LIMIT:
             self._take_over(self.engine.end())  # all that is done counts
         elif self.watch.status is Status.NODE_LIMIT and self._flying:
@@ -195,6 +280,7 @@ class Flight:
     def _take_over(self, outcomes: list[Outcome | None]) -> None:
         for outcome in outcomes:
             flying = self._taken()
+            assert isinstance(flying, _Flying)
             left = [flying.node] if outcome is None else self._merge(flying, outcome)
             for open_node in left:
                 self.space.frontier.push(open_node)
@@ -206,7 +292,7 @@ class Flight:
         left = limit - n_nodes
         if left <= 0:
             return None
-        unit = self._flying[0].unit
+        unit = self._units[0].unit
         budget = unit.budget._replace(nodes=min(left + 2, unit.budget.nodes))
         outcome = explore(self.forming.subproblem(), unit._replace(budget=budget))
         return outcome if outcome is not None and len(outcome.parent) <= left + 2 else None
@@ -214,23 +300,43 @@ class Flight:
     # In a checkpoint --------------------------------------------------------------------------
 
     def state(self) -> State:
-        promised = [flying.node._replace(split=flying.split) for flying in self._flying]
-        nodes = state_of(promised, self.space.form.p)
-        terms = [terms_of(flying.unit) for flying in self._flying]
+        """Nodes in flight with the numbers of their batches, -1 for units; -2 for those waiting."""
+        nodes: list[Node] = []
+        batches: list[int] = []
+        for number, flying in enumerate(self._flying):
+            if isinstance(flying, Asked):
+                nodes += flying.nodes
+                batches += [number] * len(flying.nodes)
+            else:
+                nodes.append(flying.node._replace(split=flying.split))
+                batches.append(-1)
+        waiting, units = self.space.waiting, self._units
         own = {
-            "terms": np.array(terms, dtype=np.float64).reshape(-1, 7),
-            "shares": np.array([flying.node.split is None for flying in self._flying], dtype=bool),
+            "batches": np.array([*batches, *[-2] * len(waiting)], dtype=np.int64),
+            "terms": np.array([terms_of(u.unit) for u in units], dtype=np.float64).reshape(-1, 8),
+            "shares": np.array([u.node.split is None for u in units], dtype=bool),
         }
-        return State(nodes.plain, nodes.arrays | own)
+        state = state_of([*nodes, *waiting], self.space.form.p)
+        return State(state.plain, state.arrays | own)
 
     def restore(self, state: State) -> None:
         arrays = state.arrays
-        for node, terms, shares in zip(
-            nodes_in(state), arrays["terms"], arrays["shares"], strict=True
-        ):
-            split = node.split
-            assert split is not None
-            unit = self.forming.again(node, terms)
-            if shares:
-                self._shared = split
-            self._send(_Flying(node._replace(split=None) if shares else node, unit, split))
+        units = zip(arrays["terms"], arrays["shares"], strict=True)
+        numbered = zip(arrays["batches"].tolist(), nodes_in(state), strict=True)
+        for batch, group in groupby(numbered, key=lambda pair: pair[0]):
+            nodes = [node for _, node in group]
+            if batch == -2:
+                self.space.waiting = nodes
+            elif batch >= 0:
+                self._send_off(nodes)
+            else:
+                for node in nodes:
+                    self._relaunch(node, *next(units))
+
+    def _relaunch(self, node: Node, terms: np.ndarray, shares: bool) -> None:
+        split = node.split
+        assert split is not None
+        unit = self.forming.again(node, terms)
+        if shares:
+            self._shared = split
+        self._send(_Flying(node._replace(split=None) if shares else node, unit, split))

@@ -95,19 +95,22 @@ class Forming:
             value=value,
             budget=Budget(self._most_nodes(n_nodes), self._most_multiplies(node)),
             close_below=self._close_below(),
+            leave_below=self.leave_below,
             own=self._may_own(node, ascending),
             weakest_first=self.share_charges and node.bound < self._far(cutoff),
         )
 
     def again(self, node: Node, terms: np.ndarray) -> Unit:
         """A unit on the terms of :func:`terms_of`, which were those of a run that is resumed."""
-        value, cutoff, nodes, multiplies, close_below, own, weakest_first = terms.tolist()
+        value, cutoff, nodes, multiplies, close_below, leave_below, *flags = terms.tolist()
+        own, weakest_first = map(bool, flags)
         unit = self.unit(node, value, cutoff, 0, 0.0)
         return unit._replace(
             budget=Budget(int(nodes), multiplies),
             close_below=close_below,
-            own=bool(own),
-            weakest_first=bool(weakest_first),
+            leave_below=leave_below,
+            own=own,
+            weakest_first=weakest_first,
         )
 
     def _far(self, cutoff: float) -> float:
@@ -138,6 +141,13 @@ class Forming:
         if not self.settings.advanced.enumeration:
             return 0.0
         return max(tuning().unit_close, tuning().unit_close_bounds * self.bounder.cost_of_one)
+
+    @property
+    def leave_below(self) -> float:
+        """Model seconds of a device, if there is one, that are likely cheaper than the subtree."""
+        if self.bounder.workers.device is None or not self.settings.advanced.enumeration:
+            return 0.0
+        return max(tuning().device_close, tuning().device_bounds * self.bounder.cost_of_one)
 
     @property
     def share_charges(self) -> bool:
@@ -181,4 +191,5 @@ def terms_of(unit: Unit) -> tuple[float, ...]:
     """What a checkpoint keeps of a unit, besides its node."""
     nodes, multiplies = unit.budget
     flags = unit.own, unit.weakest_first
-    return unit.value, unit.cutoff, nodes, multiplies, unit.close_below, *flags
+    closing = unit.close_below, unit.leave_below
+    return unit.value, unit.cutoff, nodes, multiplies, *closing, *flags

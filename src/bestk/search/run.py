@@ -9,6 +9,7 @@ import numpy as np
 from bestk.base.fingerprint import fingerprint
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers, blas_threads, default_threads
+from bestk.devices.opening import open_device
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.assumptions import assumptions_of
@@ -70,9 +71,10 @@ def solve_presolved(
             bound, status, n_nodes = incumbent.objective, Status.OPTIMAL, 0
             recorder = Recorder(settings.record_limit)
             recorder.close_by_enumeration(0)
+            engine = Workers(settings.n_threads).words
         else:
             writer = None if settings.checkpoint is None else Writer(settings, presolved, k)
-            with Workers(settings.n_threads) as pool:
+            with Workers(settings.n_threads, open_device(settings.device)) as pool:
                 tree = Tree(
                     presolved, size, incumbent, lessons, settings, pool, progress, started, writer
                 )
@@ -81,7 +83,7 @@ def solve_presolved(
                 status = tree.run()
             bound, n_nodes, history = tree.space.lower_bound, tree.space.n_nodes, tree.watch.history
             started = tree.watch.started
-            recorder = tree.space.recorder
+            recorder, engine = tree.space.recorder, pool.words
     finally:
         progress.close()
     searched, bound = bound, min(bound, _certain(incumbent))
@@ -93,7 +95,17 @@ def solve_presolved(
     if status is Status.OPTIMAL and problem.box is not None:
         status = Status.CONDITIONAL
     return _result(
-        presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
+        presolved,
+        k,
+        incumbent,
+        bound,
+        status,
+        n_nodes,
+        history,
+        recorder,
+        settings,
+        started,
+        engine,
     )
 
 
@@ -105,7 +117,7 @@ def _certain(incumbent: Incumbent) -> float:
 
 
 def _result(
-    presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started
+    presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started, engine
 ) -> Result:
     problem = presolved.problem
     coef = np.zeros(problem.n_features)
@@ -138,6 +150,7 @@ def _result(
         fit_intercept=problem.fit_intercept,
         feature_names=problem.feature_names,
         settings=settings.summary(),
+        engine=engine,
         assumptions=assumptions_of(presolved, k),
         at_bounds=at_bounds(problem, coef),
         box=problem.box,

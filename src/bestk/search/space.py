@@ -4,6 +4,7 @@ import numpy as np
 
 from bestk.base.constants import FREE, IN, OUT
 from bestk.base.settings import Settings
+from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
@@ -16,7 +17,7 @@ from bestk.supports.incumbent import Incumbent
 
 
 class Space:
-    """What a search knows: open nodes, nodes in work, the best model, and what is proven.
+    """What a search knows: nodes that are open, in work, or waiting for a device; what is proven.
 
     Values are in units of y'y. ``dropped`` is the smallest bound among everything that was given up
     without proof that it is worse than the incumbent; the global bound never exceeds it.
@@ -29,15 +30,19 @@ class Space:
         incumbent: Incumbent,
         lessons: Lessons,
         settings: Settings,
+        workers: Workers,
     ) -> None:
+        self.workers = workers
         self.lessons, self.settings, self.incumbent = lessons, settings, incumbent
         self.form: StandardForm = lessons.form
         self.inside, self.k = presolved.inside, k
         self.frontier = Frontier(settings.search)
         self.in_work: list[Node] = []
+        self.waiting: list[Node] = []
         self.dropped = np.inf
         self.proven = 0.0
         self.n_nodes = 0
+        self.n_supports = 0
         self.recorder = Recorder(settings.record_limit)
         # The root as far as it is decided, its number in the record, and what is proven about it.
         self.root_state = np.zeros(0, dtype=np.int8)
@@ -63,13 +68,13 @@ class Space:
 
     @property
     def smallest_bound(self) -> float:
-        """Among nodes that are open or in work."""
-        working = min((node.bound for node in self.in_work), default=np.inf)
+        """Among nodes that are open, waiting for a device, or in work."""
+        working = min((node.bound for node in (*self.in_work, *self.waiting)), default=np.inf)
         return min(self.frontier.smallest_bound, working)
 
     @property
     def n_open(self) -> int:
-        return len(self.frontier) + len(self.in_work)
+        return len(self.frontier) + len(self.in_work) + len(self.waiting)
 
     def settle(self, outside: float) -> None:
         """Raise the proven bound: the minimum over open nodes, nodes in work, and nodes given up.
@@ -106,7 +111,19 @@ class Space:
         """Model seconds that it would cost to close a node outright."""
         n_inside = int(np.count_nonzero(state == IN))
         n_free = int(np.count_nonzero(state == FREE))
-        return enumeration.closing_cost(n_free, n_inside, max(self.k - n_inside, 0))
+        r = max(self.k - n_inside, 0)
+        return enumeration.closing_cost(n_free, n_inside, r, device=self.workers.device is not None)
+
+    def count_supports(self, more: int) -> None:
+        """Supports that a device has tried, for those who watch."""
+        self.n_supports += more
+
+    def open_again(self, nodes: list[Node]) -> None:
+        """Nodes of a device that is lost, and all others at the price of closing without it."""
+        waiting, self.waiting = self.waiting, []
+        for node in [*nodes, *waiting, *self.frontier.pop(len(self.frontier))]:
+            cost = node.cost if np.isinf(node.cost) else self.closing_cost(node.state)
+            self.frontier.push(node._replace(cost=cost))
 
     def root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)
@@ -118,7 +135,7 @@ class Space:
     def forget_nodes(self) -> None:
         """All below the root: it is searched in another way."""
         self.frontier = Frontier(self.settings.search)
-        self.in_work = []
+        self.in_work, self.waiting = [], []
 
     def shrinks(self, state: np.ndarray) -> bool:
         """Are a good part of the features excluded for good?

@@ -43,10 +43,10 @@ class Tree:
         self.settings, self.workers, self.writer = settings, workers, writer
         stop = self._should_stop
         self.watch = Watch(settings, progress, started)
-        self.space = Space(presolved, k, incumbent, lessons, settings)
+        self.space = Space(presolved, k, incumbent, lessons, settings, workers)
         self.bounder = Bounder(settings, workers, self.space.recorder)
         self.improver = Improver(incumbent, deadline=self.watch.deadline)
-        self.closing = Closing(self.space, self.bounder, workers, self.watch, stop)
+        self.closing = Closing(self.space, self.bounder, workers, self.watch, stop, self._report)
         parts = self.space, self.bounder, self.closing, self.improver
         self.batches = Batches(*parts)
         self.flight = Flight(*parts, engine_for(workers), self.watch, stop)
@@ -121,6 +121,7 @@ class Tree:
             objective=space.incumbent.objective,
             lower_bound=space.lower_bound,
             yy=space.incumbent.problem.yy,
+            n_supports=space.n_supports,
         )
         self.watch.report(snapshot)
 
@@ -131,6 +132,7 @@ class Tree:
         space = self.space
         # The record is copied once, when it becomes a certificate.
         kept = space.frontier.nbytes + 2 * space.recorder.nbytes + self.improver.nbytes
+        kept += sum(node.nbytes for node in space.waiting)
         forming, n_threads = self.flight.forming, self.workers.n_threads
         return kept + forming.nbytes(space.n_open, space.n_nodes, n_threads)
 
@@ -151,7 +153,7 @@ class Tree:
             "support": space.incumbent.support,
         }
         # While the root is being prepared there is nothing below it: that part starts again.
-        nodes = [*space.frontier.nodes(), *space.in_work[len(self.flight) :]]
+        nodes = [*space.frontier.nodes(), *space.in_work[self.flight.n_nodes :]]
         return {
             "tree": State(plain, arrays),
             "nodes": state_of(nodes if root.is_open else [], space.form.p),

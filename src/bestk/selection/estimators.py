@@ -43,6 +43,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "node_limit": self.node_limit,
                 "search": self.search,
                 "bound": self.bound,
+                "device": self.device,
                 "progress": bool(self.verbose),
                 "advanced": self.advanced,
             }
@@ -115,7 +116,7 @@ class SparseRidge(_SparseLinearModel):
     time_limit, node_limit : float (seconds), int, or None
         Limits for each target. The best model so far is kept, with a warning that says how large
         the gap still is.
-    search, bound, advanced
+    search, bound, device, advanced
         As in :func:`bestk.solve`.
     n_jobs : int or None
         Targets solved in parallel if y has several columns; as in scikit-learn, None means one and
@@ -161,6 +162,7 @@ class SparseRidge(_SparseLinearModel):
         node_limit: int | None = None,
         search: str = "best-first",
         bound: str = "descent",
+        device: str = "cpu",
         advanced: Advanced | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -176,6 +178,7 @@ class SparseRidge(_SparseLinearModel):
         self.node_limit = node_limit
         self.search = search
         self.bound = bound
+        self.device = device
         self.advanced = advanced
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -232,7 +235,7 @@ class SparseRidgeCV(_SparseLinearModel):
     rule : {"min", "one-se"}
         Take the smallest mean error, or the smallest k within one standard error of it.
     fit_intercept, bounds, include, exclude, gap_tol, time_limit, node_limit, search, bound, \
-    advanced
+    device, advanced
         As in :class:`SparseRidge`; limits hold for each single fit. ``bounds="auto"`` chooses one
         box for all sizes of a fold and an alpha.
     n_jobs : int or None
@@ -277,6 +280,7 @@ class SparseRidgeCV(_SparseLinearModel):
         node_limit: int | None = None,
         search: str = "best-first",
         bound: str = "descent",
+        device: str = "cpu",
         advanced: Advanced | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -295,6 +299,7 @@ class SparseRidgeCV(_SparseLinearModel):
         self.node_limit = node_limit
         self.search = search
         self.bound = bound
+        self.device = device
         self.advanced = advanced
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -22,6 +22,7 @@ from bestk.search.lessons import Lessons
 from bestk.search.run import solve_presolved
 from bestk.supports.enumeration import (
     LimitReached,
+    Remainder,
     Shortlist,
     by_length,
     closing_cost,
@@ -93,6 +94,8 @@ def _may_share(problems: Sequence[Presolved], k: int, settings: Settings) -> boo
     # Without a ridge, copies of a feature add nothing; with one they do.
     if len(problems) < 2 or first.form is None or first.problem.alpha == 0.0:
         return False
+    if settings.device != "cpu":  # which enumerates for each of them in no time
+        return False
     features = first.form.features
     if any(p.form is None or not np.array_equal(p.form.features, features) for p in problems):
         return False
@@ -160,4 +163,5 @@ def _listed(presolved, inside, outside, k, objective, workers, stop) -> list[np.
     r = presolved.size(k) - len(chosen)
     value = objective / presolved.problem.yy
     most = tuning().share_hits if outside is not None else None
-    return hits(form, chosen, free, r, value, workers, stop, most=most, copies_matter=True)
+    node = Remainder(chosen, free, r)
+    return hits(form, node, value, workers, stop, most=most, copies_matter=True)

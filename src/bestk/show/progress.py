@@ -90,6 +90,8 @@ class LiveDisplay:
                     "nodes": (f"{snapshot.n_nodes:,}", 9),
                     "nodes/s": (f"{rate:,.0f}", 7),
                 }
+                if snapshot.n_supports:
+                    cells["tried on device"] = f"{snapshot.n_supports:.2e}", 15
         table = Table.grid(padding=(0, 1))
         for _, width in cells.values():
             table.add_column(justify="right", min_width=width, no_wrap=True)

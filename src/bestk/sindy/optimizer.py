@@ -39,7 +39,7 @@ class OKRidge(BaseOptimizer):
         Terms that must, or must not, be in all equations or in some, by index or by name.
     feature_names : list of str or None
         Names of the terms, ``library.get_feature_names()``, for `include` and `exclude`.
-    gap_tol, time_limit : float, float or None
+    gap_tol, time_limit, device : float, float or None, str
         As in :func:`bestk.solve`; the limit is for each equation (and each size, with `total_k`).
     n_jobs : int or None
         Equations solved in parallel; None means one, which uses all cores.
@@ -79,6 +79,7 @@ class OKRidge(BaseOptimizer):
         feature_names: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
+        device: str = "cpu",
         n_jobs: int | None = None,
         unbias: bool = False,
         normalize_columns: bool = False,
@@ -100,6 +101,7 @@ class OKRidge(BaseOptimizer):
         self.feature_names = feature_names
         self.gap_tol = gap_tol
         self.time_limit = time_limit
+        self.device = device
         self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> "OKRidge":
@@ -134,7 +136,9 @@ class OKRidge(BaseOptimizer):
         return self
 
     def _reduce(self, x: np.ndarray, y: np.ndarray, sample_weight: Any = None) -> None:
-        settings = settings_of({"gap_tol": self.gap_tol, "time_limit": self.time_limit})
+        settings = settings_of(
+            {"gap_tol": self.gap_tol, "time_limit": self.time_limit, "device": self.device}
+        )
         n_equations = y.shape[1]
         sizes = self._sizes(n_equations, x.shape[1])
         alphas = _one_each("alpha", self.alpha, n_equations)

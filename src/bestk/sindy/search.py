@@ -43,6 +43,7 @@ def discover(
     criterion: str = "aicc",
     gap_tol: float = 0.0,
     time_limit: float | None = 30.0,
+    device: str = "cpu",
     n_jobs: int | None = None,
     progress: Any = None,
 ) -> Discovery:
@@ -79,7 +80,7 @@ def discover(
         What is least for the chosen model. Rows close in time are not independent, which AICc takes
         them to be: if it takes too many terms, BIC and EBIC (with p candidates,
         ``K ln m + m ln(RSS / m) + 2 ln C(p, K)``) ask for more evidence.
-    gap_tol, time_limit : float, float or None
+    gap_tol, time_limit, device : float, float or None, str
         As in :func:`bestk.solve`; the limit is for each single search.
     n_jobs : int or None
         Equations solved in parallel; None means one, which uses all cores.
@@ -114,7 +115,9 @@ def discover(
     library = _library(library, degree)
     method = deepcopy(method_for(differentiation, data))
     require_choice("criterion", criterion, CRITERIA)
-    settings = settings_of({"gap_tol": gap_tol, "time_limit": time_limit, "progress": progress})
+    settings = settings_of(
+        {"gap_tol": gap_tol, "time_limit": time_limit, "device": device, "progress": progress}
+    )
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
 
     rows, unseen = _rows(training, library, method), _rows(held_out, library, method)
@@ -253,6 +256,7 @@ def _fit(
         alpha=[choice.alpha for choice in choices],
         gap_tol=settings.gap_tol,
         time_limit=settings.time_limit,
+        device=settings.device,
         feature_names=list(terms),
         n_jobs=n_jobs,
     )

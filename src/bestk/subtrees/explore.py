@@ -44,7 +44,7 @@ def explore(
     shift, slack = margins(s.eps, s.k)
     terms = Terms(
         s.k, unit.cutoff, unit.value, s.eps, shift, slack, s.is_boxed, s.fixing, unit.close_below,
-        unit.budget.nodes, unit.budget.multiplies, unit.weakest_first,
+        unit.leave_below, unit.budget.nodes, unit.budget.multiplies, unit.weakest_first,
     )  # fmt: skip
     state, dual = unit.state, unit.dual
     here, local, has_own = np.arange(s.p), _clustered(s, unit.value), False

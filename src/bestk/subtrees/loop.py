@@ -15,7 +15,7 @@ from bestk.form.dense import residual, slope_errors
 from bestk.form.matrix import CAUTION
 from bestk.subtrees.local import Local
 from bestk.subtrees.unit import BRANCHED, CLOSED, EMPTY, OPEN, PRUNED, RESISTING
-from bestk.supports.prices import scan_seconds
+from bestk.supports.prices import device_seconds, scan_seconds
 from bestk.supports.scan import condition, fit_rows, scan
 
 # What is left of y'y, below which products have lost the digits that tell models apart.
@@ -50,6 +50,7 @@ class Terms(NamedTuple):
     is_boxed: bool
     fixing: bool
     close_below: float
+    leave_below: float
     nodes: int
     multiplies: float
     weakest_first: bool
@@ -108,8 +109,9 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
                 )
             nodes.fate[i] = fate
             if fate == OPEN:
-                stack[top] = i
-                top += 1
+                if not _is_left(terms, prices, nodes, i):
+                    stack[top] = i
+                    top += 1
                 value = _rounded_value(local, terms, nodes, i, rounding)
                 if value < best_value:
                     best_value = value
@@ -355,6 +357,15 @@ def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanni
     if found < 0:
         return RESISTING, dropped, n_hits, scanning + seconds
     return CLOSED, dropped, found, scanning + seconds
+
+
+@step
+def _is_left(terms, prices, nodes, i):
+    """Is an open node left to a device, which closes it for less than its subtree would take?"""
+    if terms.leave_below <= 0.0 or nodes.feature[i] < 0:
+        return False
+    n_inside, n_free = _count(nodes.states[i], IN), _count(nodes.states[i], FREE)
+    return device_seconds(prices, n_free, n_inside, terms.k - n_inside) <= terms.leave_below
 
 
 @step

@@ -73,8 +73,9 @@ class Unit(NamedTuple):
 
     ``t`` are proven charges for all features that are not OUT. With ``own`` the unit looks for
     better ones. Models are worth looking for below ``cutoff``; the best one known has ``value``.
-    Nodes that take up to ``close_below`` model seconds are closed by trying their supports. Nodes
-    are branched depth first, which leaves few of them open, or the weakest one first.
+    Nodes that take up to ``close_below`` model seconds are closed by trying their supports, those
+    that take a device up to ``leave_below`` are left open for it. Nodes are branched depth first,
+    which leaves few of them open, or the weakest one first.
     """
 
     state: np.ndarray
@@ -86,6 +87,7 @@ class Unit(NamedTuple):
     value: float
     budget: Budget
     close_below: float
+    leave_below: float
     own: bool
     weakest_first: bool
 

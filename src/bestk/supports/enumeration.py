@@ -19,10 +19,11 @@ from scipy.linalg import qr, solve_triangular
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
+from bestk.devices.tasks import Device, Stopped, Task
 from bestk.form.standard_form import StandardForm
 from bestk.supports.margins import margins, rounding_of_gains
-from bestk.supports.prices import prices_of, scan_seconds
-from bestk.supports.scan import condition, gain_rows, residual_rows, scan
+from bestk.supports.prices import device_seconds, prices_of, scan_seconds
+from bestk.supports.scan import absorb, condition, gain_rows, residual_rows, scan
 
 # What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
 _NEARLY_PERFECT = 1e-6
@@ -43,7 +44,7 @@ class Shortlist(NamedTuple):
     floor: float
 
 
-def closing_cost(n_free: int, n_inside: int, r: int) -> float:
+def closing_cost(n_free: int, n_inside: int, r: int, *, device: bool = False) -> float:
     """Estimated seconds to close a node with `r` of `n_free` features to choose."""
     now = tuning()
     if r >= n_free or r == 0:
@@ -52,14 +53,29 @@ def closing_cost(n_free: int, n_inside: int, r: int) -> float:
         last = now.per_last * n_free * (n_inside + 1)
         return now.per_closing + last if r == 1 else float("inf")
     seconds = scan_seconds(prices_of(now), n_free, n_inside, r)
+    if device:
+        seconds = min(seconds, device_seconds(prices_of(now), n_free, n_inside, r))
     return now.per_closing + seconds if seconds < 1e9 else float("inf")
+
+
+def is_for_device(n_free: int, n_inside: int, r: int) -> bool:
+    """Whether a device would try all supports of a node sooner than a thread."""
+    prices = prices_of(tuning())
+    on_device = device_seconds(prices, n_free, n_inside, r)
+    return bool(r < n_free and on_device < scan_seconds(prices, n_free, n_inside, r))
+
+
+class Remainder(NamedTuple):
+    """What is left to choose at a node: r of the free features beside the inside ones."""
+
+    inside: np.ndarray
+    free: np.ndarray
+    r: int
 
 
 def hits(
     form: StandardForm,
-    inside: np.ndarray,
-    free: np.ndarray,
-    r: int,
+    node: Remainder,
     value: float,
     workers: Workers,
     stop: Callable[[], bool] = lambda: False,
@@ -67,26 +83,91 @@ def hits(
     most: int | None = None,
     copies_matter: bool = False,
 ) -> list[np.ndarray] | None:
-    """Supports inside + (r of free) that may have an objective below `value`; form indices.
+    """Supports of a node that may have an objective below `value`; form indices.
 
     Every other support of the node is proven to be no better. None if there are more than `most`
     (tuning: ``most_hits``) hits, or if copies of a feature matter and there are some: the node must
     be branched instead.
     """
-    if r == 1 and len(free) > tuning().most_free:
-        return _hits_of_one(form, inside, free, value)
-    features = np.concatenate([inside, free])
+    if node.r == 1 and len(node.free) > tuning().most_free:
+        return _hits_of_one(form, node.inside, node.free, value)
+    search, here, names = _located(form, node, value, workers, stop, most, copies_matter)
+    found = search.hits(*here)
+    if found is not None and not most:
+        found = search.screened(found)
+    return found if found is None or names is None else [names[support] for support in found]
+
+
+def hits_by_device(
+    form: StandardForm,
+    nodes: list[Remainder],
+    value: float,
+    device: Device,
+    workers: Workers,
+    stop: Callable[[], bool],
+    tried: Callable[[int], None] = lambda n: None,
+) -> list[list[np.ndarray] | None]:
+    """The same for nodes that are cheap for a device. Raises DeviceFailed.
+
+    None also where products cannot tell what is left of y.
+    """
+    located = [_located(form, node, value, workers, stop) for node in nodes]
+    tasks = workers.map(lambda one: one[0].task(*one[1]), located)
+    left: list[np.ndarray | None] = []
+    for some in _of_bounded_size([task for task in tasks if task is not None]):
+        try:
+            left += device.remaining(some, stop, tried)
+        except Stopped:
+            raise LimitReached from None
+    in_order = iter(left)
+    beginnings = [None if task is None else next(in_order) for task in tasks]
+
+    def judged(i: int) -> list[np.ndarray] | None:
+        (search, here, names), rows = located[i], beginnings[i]
+        found = None if rows is None else search.hits_behind(*here, rows)
+        found = None if found is None else search.screened(found)
+        return found if found is None or names is None else [names[support] for support in found]
+
+    return workers.map(judged, range(len(nodes)))
+
+
+# Numbers that are sent to a device at a time.
+_MOST_SENT = 2**26
+
+
+def _of_bounded_size(tasks: list[Task]) -> Iterator[list[Task]]:
+    part: list[Task] = []
+    for task in tasks:
+        if part and task.M.size + sum(other.M.size for other in part) > _MOST_SENT:
+            yield part
+            part = []
+        part.append(task)
+    if part:
+        yield part
+
+
+def _located(
+    form: StandardForm,
+    node: Remainder,
+    value: float,
+    workers: Workers,
+    stop: Callable[[], bool],
+    most: int | None = None,
+    copies_matter: bool = False,
+) -> tuple["Enumeration", Remainder, np.ndarray | None]:
+    """The search at a node: in a form with a dense matrix, whose features have other `names`."""
+    features = np.concatenate([node.inside, node.free])
     here, places = form.around(features)
     # Within a box, copies of a feature add to each other.
     search = Enumeration(
         here, value, workers, stop, most or tuning().most_hits, copies_matter or form.is_boxed
     )
-    found = search.hits(places[: len(inside)], places[len(inside) :], r)
-    if found is not None and not most:
-        found = search.screened(found)
-    if found is None or here is form:
-        return found
-    return [features[support] for support in found]
+    size = len(node.inside)
+    return (
+        search,
+        Remainder(places[:size], places[size:], node.r),
+        None if here is form else features,
+    )
 
 
 def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
@@ -137,13 +218,43 @@ class Enumeration(NamedTuple):
     def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
         if r == 0 or r >= len(free):
             return [np.concatenate([inside, free[: min(r, len(free))]])]
+        H, d, needed = self._conditioned(inside, free, r)
+        if needed is None:
+            return self._hits_from_data(inside, free, r)
+        return self._hits_of_scan(H, d, needed, inside, free, r)
+
+    def _conditioned(self, inside, free, r) -> tuple[np.ndarray, np.ndarray, float | None]:
+        """(H, d, needed gain) given the features inside; None if products cannot tell that."""
         shift, slack = margins(self.form.eps, len(inside) + r)
         H, d = np.empty((len(free), len(free))), np.empty(len(free))
         gain = condition(self.form.A, self.form.c, inside, free, shift, H, d)
         nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
-        if gain < 0.0 or nearly_perfect:
-            return self._hits_from_data(inside, free, r)
-        return self._hits_of_scan(H, d, 1.0 - self.value - gain - slack, inside, free, r)
+        unknown = gain < 0.0 or nearly_perfect
+        return H, d, None if unknown else 1.0 - self.value - gain - slack
+
+    def task(self, inside: np.ndarray, free: np.ndarray, r: int) -> Task | None:
+        """The question for a device (theory: minor); None if there is no answer to it."""
+        H, d, needed = self._conditioned(inside, free, r)
+        if needed is None or needed <= 0.0:
+            return None
+        absorb(H, d, needed)
+        return Task(H, r)
+
+    def hits_behind(
+        self, inside: np.ndarray, free: np.ndarray, r: int, beginnings: np.ndarray
+    ) -> list[np.ndarray] | None:
+        """Hits among the supports that begin so, as a device could not rule them out."""
+        supports: list[np.ndarray] = []
+        for row in beginnings:
+            if self.stop():
+                raise LimitReached
+            chosen = row[row >= 0]
+            extended = np.concatenate([inside, free[chosen]])
+            found = self.hits(extended, free[chosen.max(initial=-1) + 1 :], r - len(chosen))
+            if found is None or len(supports) + len(found) > self.most:
+                return None
+            supports += found
+        return supports
 
     def _hits_of_scan(self, H, d, needed, inside, free, r) -> list[np.ndarray] | None:
         """Run the scan; beginnings it could not judge are looked at again with more accuracy."""

@@ -7,8 +7,11 @@ to choose the four parts come C(m, r - 3), C(m, r - 2), C(m, r - 1) and C(m, r) 
 
 from typing import NamedTuple
 
+import numpy as np
+
 from bestk.base.compiling import kernel
 from bestk.base.tuning import Tuning
+from bestk.devices.tasks import MOST_FEATURES, MOST_PREFIX, MOST_SETS
 
 
 class Prices(NamedTuple):
@@ -23,12 +26,18 @@ class Prices(NamedTuple):
     per_support: float
     per_update: float
     per_multiply: float
+    per_device_support: float
+    per_device_row: float
+    per_device_first: float
+    per_device_beginning: float
+    per_device_node: float
 
 
 def prices_of(now: Tuning) -> Prices:
     return Prices(
         now.per_beginning, now.per_first, now.per_pair_row, now.per_support, now.per_update,
-        now.per_unit_multiply,
+        now.per_unit_multiply, now.per_device_support, now.per_device_row, now.per_device_first,
+        now.per_device_beginning, now.per_device_node,
     )  # fmt: skip
 
 
@@ -51,3 +60,15 @@ def scan_seconds(prices, n_free, n_inside, r):
     scan += prices.per_pair_row * choices(n_free, r - 1)
     scan += prices.per_support * choices(n_free, r)
     return scan + prices.per_update * n_free * n_free * (n_inside + 1)
+
+
+@kernel
+def device_seconds(prices, n_free, n_inside, r):
+    """The same on a device; infinite where it cannot be asked."""
+    sets = choices(n_free, r)
+    if r < 3 or r > MOST_PREFIX + 3 or n_free > MOST_FEATURES or sets > MOST_SETS:
+        return np.inf
+    scan = prices.per_device_support * sets + prices.per_device_row * choices(n_free, r - 1)
+    scan += prices.per_device_first * choices(n_free, r - 2)
+    scan += prices.per_device_beginning * (r - 2) * choices(n_free, r - 3)
+    return scan + prices.per_device_node + prices.per_update * n_free * n_free * (n_inside + 1)

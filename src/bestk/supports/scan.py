@@ -81,6 +81,15 @@ def condition(A, c, inside, free, shift, H, d):
 
 
 @kernel
+def absorb(H, d, needed):
+    """H - d d' / needed in place of H's upper triangle (theory: minor)."""
+    moments = d / math.sqrt(needed)
+    for a in range(d.shape[0]):
+        for b in range(a, d.shape[0]):
+            H[a, b] = fma(-moments[a], moments[b], H[a, b])
+
+
+@kernel
 def _eliminate(H, d, t, below, moments):
     """Condition H (upper triangle) and d on feature t, for the features after it."""
     m = d.shape[0]

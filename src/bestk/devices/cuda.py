@@ -1,0 +1,93 @@
+"""NVIDIA devices through CuPy, which compiles kernels when they are first used and keeps them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from bestk.devices.driver import DeviceFailed, DeviceUnavailable
+from bestk.devices.scanner import Scanner
+
+_INSTALL = "install bestk[gpu] (for CUDA 13) or bestk[gpu12] (for CUDA 12), or leave device out"
+
+
+@cache
+def open_cuda(number: int) -> Scanner:
+    """The device with a number, ready for tasks."""
+    return Scanner(Cuda(number))
+
+
+class Cuda:
+    """A driver (see `driver.Driver`); everything runs in the order of its default stream."""
+
+    def __init__(self, number: int) -> None:
+        try:
+            import cupy  # only where a device is asked for
+        except ImportError as error:
+            raise DeviceUnavailable(f"device='cuda' needs CuPy: {_INSTALL}") from error
+        self._cupy: Any = cupy
+        runtime = cupy.cuda.runtime
+        try:
+            count = runtime.getDeviceCount()
+        except runtime.CUDARuntimeError as error:
+            raise DeviceUnavailable(
+                f"device='cuda' needs an NVIDIA driver, and CuPy finds none that it can use "
+                f"({error}): install or update the driver, or leave device out"
+            ) from error
+        if number >= count:
+            raise DeviceUnavailable(
+                f"there is no device 'cuda:{number}': this machine has {count}, numbered from 0"
+            )
+        self._device = cupy.cuda.Device(number)
+        properties = runtime.getDeviceProperties(number)
+        self.name = f"cuda:{number} ({properties['name'].decode()})"
+        self.n_processors = int(properties["multiProcessorCount"])
+        self._kernels: dict[str, Any] = {}
+        self._errors = runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
+
+    @contextmanager
+    def _here(self) -> Iterator[None]:
+        """On this device, whose own errors become ours."""
+        try:
+            with self._device:
+                yield
+        except self._errors as error:
+            raise DeviceFailed(f"{self.name} failed: {error}") from error
+
+    @property
+    def free_memory(self) -> int:
+        with self._here():
+            return int(self._cupy.cuda.runtime.memGetInfo()[0])
+
+    def compile(self, source: str, definitions: dict[str, Any]) -> None:
+        options = ("-std=c++17", *(f"-D{name}={value}" for name, value in definitions.items()))
+        with self._here():
+            self._module = self._cupy.RawModule(code=source, options=options)
+
+    def allocate(self, n_bytes: int) -> Any:
+        with self._here():
+            return self._cupy.empty(n_bytes, dtype=np.uint8)
+
+    def upload(self, array: np.ndarray) -> Any:
+        with self._here():
+            return self._cupy.asarray(array)
+
+    def zero(self, memory: Any) -> None:
+        with self._here():
+            memory.fill(0)
+
+    def download(self, memory: Any, dtype: Any, count: int) -> np.ndarray:
+        n_bytes = count * np.dtype(dtype).itemsize
+        with self._here():
+            return self._cupy.asnumpy(memory[:n_bytes]).view(dtype)
+
+    def launch(
+        self, name: str, blocks: int, threads: int, shared: int, arguments: Sequence[Any]
+    ) -> None:
+        plain = [np.int32(one) if isinstance(one, int) else one for one in arguments]
+        with self._here():
+            if name not in self._kernels:
+                self._kernels[name] = self._module.get_function(name)
+            self._kernels[name]((blocks,), (threads,), tuple(plain), shared_mem=shared)

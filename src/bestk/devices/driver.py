@@ -1,0 +1,43 @@
+"""What a device has to offer so that kernels can run on it."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+
+class DeviceUnavailable(OSError):
+    """There is no such device, or nothing to reach it with; the message says what to do."""
+
+
+class DeviceFailed(RuntimeError):
+    """A device that was there is lost, or has less memory than even the smallest batch takes."""
+
+
+class Driver(Protocol):
+    """Memory and kernels of one device. What is launched runs in this order, after this call.
+
+    ``allocate`` and ``upload`` raise MemoryError where there is no room. Whatever else goes wrong
+    is DeviceFailed.
+    """
+
+    name: str
+    n_processors: int
+
+    @property
+    def free_memory(self) -> int: ...
+
+    def compile(self, source: str, definitions: dict[str, Any]) -> None: ...
+
+    def allocate(self, n_bytes: int) -> Any: ...
+
+    def upload(self, array: np.ndarray) -> Any: ...
+
+    def zero(self, memory: Any) -> None: ...
+
+    def download(self, memory: Any, dtype: Any, count: int) -> np.ndarray:
+        """The first numbers there, once all that was launched before is done."""
+
+    def launch(
+        self, name: str, blocks: int, threads: int, shared: int, arguments: Sequence[Any]
+    ) -> None: ...

@@ -1,0 +1,288 @@
+// Which sets of features have a part of M that is not positive definite? (theory: minor, single)
+//
+// A set begins with a prefix of q features; its last three are scanned. An item is one prefix, a
+// segment a range of prefixes of one task, numbered as `prefix_of` numbers them. All items of a
+// batch have at most `width` features after their prefix, right-aligned: the last feature of a task
+// has the place width - 1. Tiles of columns begin at the right, so that none is only partly used
+// where rows are long.
+//
+//   begin      eliminates a prefix in double precision: `rows` of its factor, `unit` lengths
+//   correlate  what is left of M, scaled to a unit diagonal, in single precision: upper triangle
+//   scan       lists each first feature with a pair behind it that single precision does not prove
+//   judge      keeps those for which double precision does not prove it either
+//
+// A prefix that is not positive definite itself is kept with -1 in place of a first feature.
+//
+// WARPS, FIRSTS, SUBTILES, MOST_PREFIX, FLAT and MARGIN come from the program that compiles this.
+
+#ifndef DYNAMIC_SHARED
+#define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+#endif
+
+#define THREADS (32 * WARPS)
+#define NOTHING __int_as_float(0x7fc00000)  // NaN: a maximum passes over it, no comparison holds
+#define ROUNDING 2e-15                      // of one test in double precision
+
+struct Segment {
+    long long matrix;  // where M begins
+    long long rank;    // of its first prefix
+    long long item;    // its first item
+    long long features;
+    long long prefix;
+};
+
+struct Head {
+    int segment;
+    int count;  // features after the prefix; none if the prefix itself is not positive definite
+};
+
+// C(n, r) for r <= MOST_PREFIX, as rows of numbers that are exact where they matter.
+__device__ double choices_of(const double* choices, int n, int r) {
+    return choices[n * (MOST_PREFIX + 1) + r];
+}
+
+// The prefix with a rank: its last feature t is the largest one with C(t, q) <= rank, and so on.
+// One warp: its lanes look at 32 candidates at a time.
+__device__ void unrank(const double* choices, double rank, int features, int q, int* prefix) {
+    const int lane = threadIdx.x & 31;
+    for (int i = q; i > 0; --i) {
+        int low = 0;  // the last candidate known to be possible
+        for (int stride = 32; stride > 0; stride /= 32) {
+            const int candidate = low + lane * stride;
+            const bool fits = candidate < features && choices_of(choices, candidate, i) <= rank;
+            low += stride * (__popc(__ballot_sync(0xffffffff, fits)) - 1);
+        }
+        rank -= choices_of(choices, low, i);
+        if (lane == 0) prefix[i - 1] = low;
+    }
+}
+
+__device__ int segment_of(const Segment* segments, int n_segments, int item) {
+    int low = 0, high = n_segments;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if (segments[middle].item <= item) low = middle; else high = middle;
+    }
+    return low;
+}
+
+__device__ void keep(int item, int feature, int* kept, int most_kept, int* n_kept) {
+    const int at = atomicAdd(n_kept, 1);
+    if (at < most_kept) {
+        kept[2 * at] = item;
+        kept[2 * at + 1] = feature;
+    }
+}
+
+extern "C" __global__ void begin(const Segment* segments, int n_segments, const double* choices,
+                                 const double* matrices, int width, int most_prefix, double* rows,
+                                 double* unit, Head* heads, int* kept, int most_kept, int* n_kept) {
+    __shared__ int prefix[MOST_PREFIX + 1];
+    __shared__ double factor[MOST_PREFIX + 1][MOST_PREFIX + 1];
+    const int item = blockIdx.x;
+    const int number = segment_of(segments, n_segments, item);
+    const Segment here = segments[number];
+    const int m = (int)here.features, q = (int)here.prefix;
+    if (threadIdx.x < 32)
+        unrank(choices, (double)(here.rank + item - here.item), m, q, prefix);
+    __syncthreads();
+    const double* M = matrices + here.matrix;
+    rows += (size_t)item * most_prefix * width;
+    unit += (size_t)item * width;
+    const int first = q > 0 ? prefix[q - 1] + 1 : 0, count = m - first, pad = width - count;
+    bool definite = true;
+    for (int i = 0; i < q && definite; ++i) {
+        const double* row = M + (size_t)prefix[i] * m;
+        double pivot = row[prefix[i]];
+        for (int l = 0; l < i; ++l) pivot -= factor[l][i] * factor[l][i];
+        definite = pivot > 0.0;
+        const double scale = definite ? 1.0 / sqrt(pivot) : 0.0;
+        const int later = q - 1 - i;  // features of the prefix, before those after it
+        for (int c = threadIdx.x; c < later + count; c += blockDim.x) {
+            const int j = c < later ? prefix[i + 1 + c] : first + c - later;
+            double x = row[j];
+            for (int l = 0; l < i; ++l)
+                x -= factor[l][i] * (c < later ? factor[l][i + 1 + c] : rows[l * width + pad + c - later]);
+            if (c < later) factor[i][i + 1 + c] = x * scale; else rows[i * width + pad + c - later] = x * scale;
+        }
+        __syncthreads();
+    }
+    for (int u = threadIdx.x; u < width; u += blockDim.x) {
+        double variance = -1.0;
+        if (u >= pad && definite) {
+            const size_t j = first + u - pad;
+            variance = M[j * m + j];
+            for (int l = 0; l < q; ++l) variance -= rows[l * width + u] * rows[l * width + u];
+        }
+        unit[u] = variance > 0.0 ? 1.0 / sqrt(variance) : (double)NOTHING;
+    }
+    if (threadIdx.x == 0) {
+        heads[item].segment = number;
+        heads[item].count = definite ? count : 0;
+        if (!definite) keep(item, -1, kept, most_kept, n_kept);
+    }
+}
+
+// Entries of M after the elimination of a prefix; u < v are places of features after it.
+__device__ double left_of(const double* M, int m, int pad, int first, const double* rows, int width,
+                          int q, int u, int v) {
+    double x = M[(size_t)(first + u - pad) * m + first + v - pad];
+    for (int l = 0; l < q; ++l) x -= rows[l * width + u] * rows[l * width + v];
+    return x;
+}
+
+extern "C" __global__ void correlate(const Segment* segments, const Head* heads,
+                                     const double* matrices, int width, int most_prefix,
+                                     const double* rows, const double* unit, float* C) {
+    const int blocks = (width + 7) / 8, item = blockIdx.x / blocks;
+    const Head head = heads[item];
+    const int pad = width - head.count, top = blockIdx.x % blocks * 8;
+    if (top + 8 <= pad) return;
+    const Segment here = segments[head.segment];
+    const int m = (int)here.features, q = (int)here.prefix;
+    const double* M = matrices + here.matrix;
+    rows += (size_t)item * most_prefix * width;
+    unit += (size_t)item * width;
+    C += (size_t)item * width * width;
+    for (int u = max(top, pad); u < top + 8; ++u)
+        for (int v = u / 32 * 32 + threadIdx.x; v < width; v += blockDim.x) {
+            float x = NOTHING;
+            if (v > u)
+                x = (float)(left_of(M, m, pad, m - head.count, rows, width, q, u, v) * (unit[u] * unit[v]));
+            C[(size_t)u * width + v] = x;
+        }
+}
+
+// Tests of the pairs (a, b), a of every WARPS-th row from `a` on, b in the subtiles from J on.
+template <int J>
+__device__ __forceinline__ void test_rows(int a, int end, const float* C, int width,
+                                          const int* column, const float4* terms,
+                                          const float (&minus)[FIRSTS][SUBTILES],
+                                          float (&most)[FIRSTS][SUBTILES]) {
+#pragma unroll 2
+    for (; a < end; a += WARPS) {
+        const float* row = C + (size_t)a * width;
+        float x[SUBTILES];
+#pragma unroll
+        for (int j = J; j < SUBTILES; ++j) x[j] = __ldg(row + column[j]);
+#pragma unroll
+        for (int s = 0; s < FIRSTS; s += 2) {
+            const float4 two = terms[(a * FIRSTS + s) / 2];  // (inverse, slope) of two firsts
+#pragma unroll
+            for (int j = J; j < SUBTILES; ++j) {
+                most[s][j] = fmaxf(most[s][j], fabsf(fmaf(x[j], two.x, two.y * minus[s][j])));
+                most[s + 1][j] =
+                    fmaxf(most[s + 1][j], fabsf(fmaf(x[j], two.z, two.w * minus[s + 1][j])));
+            }
+        }
+    }
+}
+
+template <int J>
+__device__ __forceinline__ void test_tile(int a, int left, const float* C, int width,
+                                          const int* column, const float4* terms,
+                                          const float (&minus)[FIRSTS][SUBTILES],
+                                          float (&most)[FIRSTS][SUBTILES]) {
+    const int end = left + 32 * (J + 1);
+    test_rows<J>(a, end, C, width, column, terms, minus, most);
+    if constexpr (J + 1 < SUBTILES) {
+        if (a < end) a += (end - a + WARPS - 1) / WARPS * WARPS;
+        test_tile<J + 1>(a, left, C, width, column, terms, minus, most);
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    scan(const Head* heads, int width, const float* C, int* listed, int* n_listed) {
+    DYNAMIC_SHARED(float4, terms);  // [place][first]: (inverse, slope)
+    __shared__ int suspect[FIRSTS];
+    const int groups = (width + FIRSTS - 1) / FIRSTS, item = blockIdx.x / groups;
+    const int s0 = blockIdx.x % groups * FIRSTS, pad = width - heads[item].count;
+    if (s0 + FIRSTS <= pad || s0 + 3 > width) return;
+    C += (size_t)item * width * width;
+    if (threadIdx.x < FIRSTS) suspect[threadIdx.x] = 0;
+    __syncthreads();
+    for (int a = s0 + 1 + threadIdx.x; a < width; a += THREADS)
+#pragma unroll
+        for (int s = 0; s < FIRSTS; ++s) {
+            const bool is_pair = s0 + s >= pad && a > s0 + s;
+            const float x = is_pair ? C[(size_t)(s0 + s) * width + a] : 0.f;
+            const float variance = fmaf(-x, x, 1.f);
+            const bool plain = variance > FLAT;
+            const float inverse = 1.f / sqrtf(variance);
+            if (is_pair && !plain) suspect[s] = 1;
+            float2 pair;
+            pair.x = is_pair && plain ? inverse : 0.f;
+            pair.y = is_pair && plain ? x * inverse : 0.f;
+            ((float2*)terms)[a * FIRSTS + s] = pair;
+        }
+    __syncthreads();
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    for (int left = width - 32 * SUBTILES; left + 32 * SUBTILES > s0 + 1; left -= 32 * SUBTILES) {
+        int column[SUBTILES];
+        float minus[FIRSTS][SUBTILES], most[FIRSTS][SUBTILES];
+#pragma unroll
+        for (int j = 0; j < SUBTILES; ++j) {
+            const int b = left + 32 * j + lane;
+            column[j] = max(left + 32 * j, 0) + lane;  // what is read in vain meets NaN
+#pragma unroll
+            for (int s = 0; s < FIRSTS; ++s) {
+                const bool is_pair = s0 + s >= pad && b > s0 + s;
+                minus[s][j] = is_pair ? -C[(size_t)(s0 + s) * width + b] : NOTHING;
+                most[s][j] = 0.f;
+            }
+        }
+        test_tile<0>(s0 + 1 + warp, left, C, width, column, terms, minus, most);
+#pragma unroll
+        for (int s = 0; s < FIRSTS; ++s)
+#pragma unroll
+            for (int j = 0; j < SUBTILES; ++j) {
+                const float variance = fmaf(-minus[s][j], minus[s][j], 1.f);
+                const float reached = most[s][j] + MARGIN;
+                if (variance > FLAT && reached * reached >= variance) suspect[s] = 1;
+            }
+    }
+    __syncthreads();
+    if (threadIdx.x < FIRSTS && suspect[threadIdx.x] && s0 + threadIdx.x + 3 <= width) {
+        const int at = atomicAdd(n_listed, 1);
+        listed[2 * at] = item;
+        listed[2 * at + 1] = s0 + threadIdx.x;
+    }
+}
+
+extern "C" __global__ void judge(const Segment* segments, const Head* heads, const double* matrices,
+                                 int width, int most_prefix, const double* all_rows,
+                                 const int* listed, const int* n_listed, int* kept, int most_kept,
+                                 int* n_kept) {
+    DYNAMIC_SHARED(double, memory);
+    double *own = memory, *variance = memory + width;  // row of the factor for s; what is left
+    for (int entry = blockIdx.x; entry < *n_listed; entry += gridDim.x) {
+        const int item = listed[2 * entry], s = listed[2 * entry + 1];
+        const Head head = heads[item];
+        const Segment here = segments[head.segment];
+        const int m = (int)here.features, q = (int)here.prefix;
+        const int pad = width - head.count, first = m - head.count;
+        const double* M = matrices + here.matrix;
+        const double* rows = all_rows + (size_t)item * most_prefix * width;
+        const double pivot = left_of(M, m, pad, first, rows, width, q, s, s);
+        bool found = !(pivot > 0.0);
+        __syncthreads();  // nobody reads what was there for the entry before
+        if (!found)
+            for (int u = s + 1 + threadIdx.x; u < width; u += blockDim.x) {
+                own[u] = left_of(M, m, pad, first, rows, width, q, s, u) / sqrt(pivot);
+                variance[u] = left_of(M, m, pad, first, rows, width, q, u, u) - own[u] * own[u];
+                if (!(variance[u] > 0.0)) found = true;
+            }
+        if (!__syncthreads_or(found)) {
+            for (int a = s + 1 + threadIdx.x / 32; a < width && !found; a += blockDim.x / 32)
+                for (int b = a + 1 + threadIdx.x % 32; b < width; b += 32) {
+                    const double g =
+                        left_of(M, m, pad, first, rows, width, q, a, b) - own[a] * own[b];
+                    if (!(g * g < variance[a] * variance[b] * (1.0 - ROUNDING))) found = true;
+                }
+        } else {
+            found = true;
+        }
+        if (__syncthreads_or(found) && threadIdx.x == 0)
+            keep(item, first + s - pad, kept, most_kept, n_kept);
+    }
+}

@@ -1,0 +1,127 @@
+"""What a device is asked: which sets of features are not positive definite, as batches of work.
+
+A set of r features begins with a prefix of r - 3; the last three are scanned. What a device gives
+back are beginnings, a prefix and one more feature, behind which there may be such a set.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from math import comb
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+MOST_FEATURES, MOST_PREFIX = 1024, 16
+"""Features of a task, and of the beginning of a set."""
+MOST_SETS = 2**53
+# Columns that a device looks at together.
+LANES = 32
+
+
+class Stopped(Exception):
+    """A limit was reached while a device was at work."""
+
+
+class Task(NamedTuple):
+    """Which sets of r features have a part of M that is not positive definite?
+
+    Only the upper triangle of M is read.
+    """
+
+    M: np.ndarray
+    r: int
+
+
+class Device(Protocol):
+    """Tries all sets of many tasks."""
+
+    name: str
+
+    def remaining(
+        self, tasks: Sequence[Task], stop: Callable[[], bool], tried: Callable[[int], None]
+    ) -> list[np.ndarray | None]:
+        """For each task the beginnings that are not proven to be harmless, as sorted rows.
+
+        A row of r - 2 features stands for all sets that begin with them; -1 at its end, for all
+        with the prefix before it. None if there are too many. `tried` is told how many sets were
+        tried since it was told last. Raises Stopped.
+        """
+
+
+def fits(n_features: int, r: int) -> bool:
+    """Whether a device can be asked for sets of r of so many features."""
+    few = 3 <= r <= MOST_PREFIX + 3 and r <= n_features <= MOST_FEATURES
+    return few and comb(n_features, r) <= MOST_SETS
+
+
+class Segment(NamedTuple):
+    """Prefixes of a task with the same number of features and, nearly, as many after them."""
+
+    task: int
+    rank: int
+    size: int
+
+
+class Batch(NamedTuple):
+    """Prefixes of one length with at most `width` features after them."""
+
+    width: int
+    prefix: int
+    segments: list[Segment]
+
+    @property
+    def n_sets(self) -> int:
+        """Sets that begin with these prefixes, about."""
+        return sum(segment.size for segment in self.segments) * comb(self.width - LANES // 2, 3)
+
+
+def batches(tasks: Sequence[Task], most_items: Callable[[int, int], int]) -> Iterator[Batch]:
+    """All prefixes of all tasks; `most_items` of a width and prefix fit into one batch."""
+    groups: dict[tuple[int, int], list[Segment]] = {}
+    for number, (M, r) in enumerate(tasks):
+        for width, segment in _segments(number, len(M), r - 3):
+            groups.setdefault((width, r - 3), []).append(segment)
+    for (width, prefix), segments in sorted(groups.items(), reverse=True):
+        for part in _cut(segments, most_items(width, prefix)):
+            yield Batch(width, prefix, part)
+
+
+def _segments(task: int, m: int, q: int) -> Iterator[tuple[int, Segment]]:
+    """Prefixes are numbered by their last feature, then by the one before it, and so on."""
+    if q == 0:
+        yield padded(m), Segment(task, 0, 1)
+        return
+    first = q - 1  # the least last feature of a prefix
+    while first < m - 3:
+        width = padded(m - 1 - first)
+        end = min(m - 1 - (width - LANES), m - 3)  # from here on there are fewer features
+        yield width, Segment(task, comb(first, q), comb(end, q) - comb(first, q))
+        first = end
+
+
+def _cut(segments: list[Segment], most: int) -> Iterator[list[Segment]]:
+    part: list[Segment] = []
+    room = most
+    for task, rank, count in segments:
+        while count:
+            taken = min(count, room)
+            part.append(Segment(task, rank, taken))
+            rank, count, room = rank + taken, count - taken, room - taken
+            if room == 0:
+                yield part
+                part, room = [], most
+    if part:
+        yield part
+
+
+def padded(n: int) -> int:
+    return -(-n // LANES) * LANES
+
+
+def prefix_of(rank: int, q: int, m: int) -> list[int]:
+    """The prefix of q of m features with a rank."""
+    prefix = []
+    for i in range(q, 0, -1):
+        m = max(t for t in range(i - 1, m) if comb(t, i) <= rank)
+        rank -= comb(m, i)
+        prefix.append(m)
+    return prefix[::-1]

@@ -1,0 +1,149 @@
+"""Searches with a device: the same answers, the same tree for any number of threads, no loss."""
+
+import numpy as np
+import pytest
+from helpers import instances
+from helpers.checks import assert_same_run, check_result, configuration
+from helpers.devices import Plain, using
+from helpers.seeds import seeds
+
+import bestk
+from bestk import Advanced, Status
+from bestk.devices.driver import DeviceUnavailable
+from bestk.search.checkpoint import Writer
+
+
+def small():
+    X, y, _ = bestk.datasets.make_synthetic(30, 22, k=8, rho=0.9)
+    return X, y
+
+
+@seeds(300, chunk=25)
+def test_answers_are_those_of_brute_force(seed, force):
+    force.closed_on_device()
+    instance = instances.make(seed)
+    chosen = configuration(seed)
+    with using(Plain()):
+        result = instance.solve(**chosen, device="cuda")
+    check_result(instance, result, chosen["gap_tol"])
+
+
+@seeds(60, chunk=10)
+def test_proofs_by_a_device_are_verified(seed, force):
+    force.closed_on_device()
+    instance = instances.make(seed)
+    with using(Plain()) as device:
+        result = instance.solve(device="cuda", n_threads=1)
+    check_result(instance, result, 1e-4)
+    if device.n_tasks and not instance.options.get("sample_weight") is not None:
+        assert result.certificate.verify(instance.X, instance.y)
+
+
+@pytest.mark.parametrize("batch", [0.0, 2.0])
+@pytest.mark.parametrize("in_flight", [1, 3, 64])
+def test_the_tree_does_not_depend_on_threads(batch, in_flight, force):
+    """Nodes go to the device alone or many at a time, while units are in flight."""
+    X, y = small()
+    plain = bestk.solve(X, y, 6, alpha=1e-3)
+    force.units(nodes=5, in_flight=in_flight, close=0.0)
+    force.closed_on_device(most=1000, batch=batch)
+    runs = []
+    for n_threads in (1, 2, 5):
+        with using(Plain()) as device:
+            runs.append(bestk.solve(X, y, 6, alpha=1e-3, device="cuda", n_threads=n_threads))
+        assert device.n_tasks > 3
+    for run in runs:
+        assert run.status is Status.OPTIMAL
+        np.testing.assert_array_equal(run.support, plain.support)
+        assert_same_run(run, runs[0])
+        assert run.certificate.verify(X, y)
+    assert [run.engine for run in runs] == [
+        "plain:0 (NumPy) and 1 thread", "plain:0 (NumPy) and 2 threads",
+        "plain:0 (NumPy) and 5 threads",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("batch", [0.0, 2.0])
+def test_a_resumed_run_takes_the_same_path(batch, force, tmp_path, monkeypatch):
+    """From every checkpoint of a run, with nodes in flight and waiting for the device."""
+    force.units(nodes=5, in_flight=4, close=0.0)
+    force.closed_on_device(most=1000, batch=batch)
+    (X, y), path, written = small(), tmp_path / "run.ckpt", []
+    write = Writer.write
+
+    def keep(self, parts):
+        write(self, parts)
+        written.append((self.path.read_bytes(), parts["flight"].arrays["batches"]))
+
+    monkeypatch.setattr(Writer, "write", keep)
+    with using(Plain()):
+        options = {"alpha": 1e-3, "checkpoint": path, "checkpoint_interval": 0.0}
+        whole = bestk.solve(X, y, 6, device="cuda", **options)
+        monkeypatch.setattr(Writer, "write", write)
+        assert any((batches >= 0).any() for _, batches in written)
+        for content, _ in written[:: max(1, len(written) // 12)]:
+            path.write_bytes(content)
+            again = bestk.resume(path, X, y)
+            assert_same_run(again, whole)
+            assert again.engine.startswith("plain:0 (NumPy)")
+
+
+@pytest.mark.parametrize("calls", [0, 1, 2, 5])
+def test_a_lost_device_loses_nothing(calls, force):
+    X, y = small()
+    plain = bestk.solve(X, y, 6, alpha=1e-3)
+    force.units(nodes=5, in_flight=4, close=0.0)
+    force.closed_on_device(most=1000)
+    with using(Plain(fails_after=calls)):
+        result = bestk.solve(X, y, 6, alpha=1e-3, device="cuda", n_threads=2)
+    assert result.status is Status.OPTIMAL
+    np.testing.assert_array_equal(result.support, plain.support)
+    assert result.engine == "2 threads (plain:0 (NumPy) is gone)"
+    assert result.certificate.verify(X, y)
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 10, 40])
+def test_limits_leave_a_bound_that_holds(nodes, force):
+    X, y = small()
+    best = bestk.solve(X, y, 6, alpha=1e-3)
+    force.units(nodes=5, in_flight=4, close=0.0)
+    force.closed_on_device(most=1000)
+    with using(Plain()):
+        result = bestk.solve(X, y, 6, alpha=1e-3, device="cuda", node_limit=nodes)
+    assert result.status in (Status.NODE_LIMIT, Status.OPTIMAL)
+    assert result.lower_bound <= best.objective * (1 + 1e-12)
+    assert result.objective >= best.objective * (1 - 1e-12)
+
+
+def test_progress_counts_supports(force):
+    force.closed_on_device()
+    seen = []
+    with using(Plain()) as device:
+        bestk.solve(*small(), 6, alpha=1e-3, device="cuda", callback=lambda s: seen.append(s))
+    assert max(snapshot.n_supports for snapshot in seen) == device.n_tasks > 0
+
+
+def test_without_enumeration_a_device_has_nothing_to_do(force):
+    force.closed_on_device()
+    with using(Plain()) as device:
+        result = bestk.solve(*small(), 4, device="cuda", advanced=Advanced(enumeration=False))
+    assert result.status is Status.OPTIMAL
+    assert device.n_tasks == 0
+
+
+def test_nothing_changes_without_a_device():
+    result = bestk.solve(*small(), 6, alpha=1e-3, n_threads=2)
+    assert result.engine == "2 threads"
+    assert result.settings["device"] == "cpu"
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:-1", "CUDA", 0, None, "cuda:1e3"])
+def test_names_of_devices_are_checked(name):
+    with pytest.raises(ValueError, match='device must be "cpu", "cuda" or "cuda:1"'):
+        bestk.solve(*small(), 3, device=name)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    with pytest.raises(DeviceUnavailable, match=r"needs CuPy: install bestk\[gpu\]"):
+        bestk.solve(*small(), 3, device="cuda:7")
