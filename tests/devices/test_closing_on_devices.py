@@ -1,5 +1,7 @@
 """Searches with a device: the same answers, the same tree for any number of threads, no loss."""
 
+import time
+
 import numpy as np
 import pytest
 from helpers import instances
@@ -10,6 +12,7 @@ from helpers.seeds import seeds
 import bestk
 from bestk import Advanced, Status
 from bestk.devices.driver import DeviceUnavailable
+from bestk.devices.tasks import Stopped
 from bestk.search.checkpoint import Writer
 
 
@@ -147,3 +150,52 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cupy", None)
     with pytest.raises(DeviceUnavailable, match=r"needs CuPy: install bestk\[gpu\]"):
         bestk.solve(*small(), 3, device="cuda:7")
+
+
+class Endless(Plain):
+    """Never has an answer: it works until it is told to stop."""
+
+    def remaining(self, tasks, stop, tried):
+        self.n_calls += 1
+        while not stop():
+            tried(1)
+            time.sleep(1e-3)
+        raise Stopped
+
+
+@pytest.mark.parametrize("most", [1000, 1e9])
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_a_time_limit_ends_a_device(most, n_threads, force):
+    """In the midst of closing everything, or beside units; it is a limit, and nothing is proven."""
+    force.units(nodes=5, in_flight=4, close=0.0)
+    force.closed_on_device(most=most)
+    X, y = small()
+    with using(Endless()) as device:
+        result = bestk.solve(X, y, 6, device="cuda", time_limit=0.5, n_threads=n_threads)
+    assert device.n_calls > 0
+    assert result.status is Status.TIME_LIMIT
+    assert result.gap > 1e-4
+    assert result.certificate.verify(X, y)
+
+
+def test_a_callback_ends_a_device(force):
+    force.closed_on_device()
+    with using(Endless()) as device:
+        stopped = bestk.solve(
+            *small(), 6, device="cuda", callback=lambda s: s.n_supports > 10 and device.n_calls
+        )
+    assert stopped.status is Status.STOPPED
+    assert stopped.gap > 1e-4
+
+
+def test_ctrl_c_ends_a_device(force, monkeypatch):
+    force.closed_on_device()
+
+    def interrupt(snapshot):
+        if snapshot.n_supports > 10:
+            raise KeyboardInterrupt
+
+    with using(Endless()):
+        result = bestk.solve(*small(), 6, device="cuda", callback=interrupt)
+    assert result.status is Status.INTERRUPTED
+    assert result.gap > 1e-4

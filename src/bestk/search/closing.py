@@ -160,7 +160,8 @@ class Asked:
         space, pool = closing.space, closing.workers
 
         def stop() -> bool:
-            return self._is_given_up or pool.is_over or closing.watch.is_late()
+            # Limits are looked at by those who wait for an answer: they know why a run ends.
+            return self._is_given_up or pool.is_over
 
         self.answer = pool.beside(
             enumeration.hits_by_device, space.form, [closing._left(node) for node in nodes],

@@ -93,6 +93,7 @@ class Flight:
             while not oldest.is_done:
                 if self.stop():
                     return False
+                self.closing.report()
             if self._reaches_node_limit(len(oldest.nodes)):
                 return False
             self._taken()

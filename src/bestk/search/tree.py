@@ -66,6 +66,7 @@ class Tree:
                 self._report()
             self._end()
         except LimitReached:
+            assert self.watch.status is not None, "what has ended the run?"
             space.settle(self.bounder.outside)
         except KeyboardInterrupt:
             # Nodes may be in the air: the bound proven at the last step is the one that holds.
