@@ -13,8 +13,8 @@ from bestk.devices.tasks import (
     Task,
     batches,
     fits,
-    padded,
     prefix_of,
+    width_for,
 )
 
 
@@ -29,9 +29,9 @@ def test_every_prefix_is_in_one_batch(seed):
     found = [set() for _ in tasks]
     widths = []
     for batch in batches(tasks, lambda width, q: most):
-        assert sum(segment.size for segment in batch.segments) <= most
+        assert batch.n_items <= most
         widths.append(batch.width)
-        for task, rank, size in batch.segments:
+        for task, rank, size, at_most in batch.segments:
             m, r = len(tasks[task].M), tasks[task].r
             assert r == batch.prefix + 3
             for at in range(rank, rank + size):
@@ -39,7 +39,8 @@ def test_every_prefix_is_in_one_batch(seed):
                 assert prefix not in found[task]
                 found[task].add(prefix)
                 after = m - 1 - max(prefix, default=-1)
-                assert batch.width - LANES < after <= batch.width
+                assert after <= at_most <= batch.most <= batch.width
+                assert after > batch.width // 2 or batch.width == LANES
     for prefixes, (M, r) in zip(found, tasks, strict=True):
         every = combinations(range(len(M)), r - 3)
         assert prefixes == {p for p in every if max(p, default=-1) < len(M) - 3}
@@ -64,5 +65,5 @@ def test_what_a_device_can_be_asked(n_features, r, possible):
     assert fits(n_features, r) is possible
 
 
-def test_widths_are_whole_tiles():
-    assert [padded(n) for n in (1, LANES, LANES + 1)] == [LANES, LANES, 2 * LANES]
+def test_there_are_few_widths():
+    assert [width_for(n) for n in (1, LANES, LANES + 1, 200)] == [LANES, LANES, 2 * LANES, 256]

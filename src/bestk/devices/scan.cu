@@ -1,10 +1,10 @@
 // Which sets of features have a part of M that is not positive definite? (theory: minor, single)
 //
 // A set begins with a prefix of q features; its last three are scanned. An item is one prefix, a
-// segment a range of prefixes of one task, numbered as `prefix_of` numbers them. All items of a
-// batch have at most `width` features after their prefix, right-aligned: the last feature of a task
-// has the place width - 1. Tiles of columns begin at the right, so that none is only partly used
-// where rows are long.
+// segment a range of prefixes of one task, numbered as `prefix_of` numbers them. The items of a
+// batch have at most `most` features after their prefix, in `width` places, right-aligned: the last
+// feature of a task has the place width - 1. Blocks and tiles of columns are counted from the right,
+// so that hardly any is only partly used.
 //
 //   begin      eliminates a prefix in double precision: `rows` of its factor, `unit` lengths
 //   correlate  what is left of M, scaled to a unit diagonal, in single precision: upper triangle
@@ -66,17 +66,19 @@ __device__ int segment_of(const Segment* segments, int n_segments, int item) {
     return low;
 }
 
-__device__ void keep(int item, int feature, int* kept, int most_kept, int* n_kept) {
+__device__ void keep(int batch, int item, int feature, int* kept, int most_kept, int* n_kept) {
     const int at = atomicAdd(n_kept, 1);
     if (at < most_kept) {
-        kept[2 * at] = item;
-        kept[2 * at + 1] = feature;
+        kept[3 * at] = batch;
+        kept[3 * at + 1] = item;
+        kept[3 * at + 2] = feature;
     }
 }
 
 extern "C" __global__ void begin(const Segment* segments, int n_segments, const double* choices,
                                  const double* matrices, int width, int most_prefix, double* rows,
-                                 double* unit, Head* heads, int* kept, int most_kept, int* n_kept) {
+                                 double* unit, Head* heads, int batch, int* kept, int most_kept,
+                                 int* n_kept) {
     __shared__ int prefix[MOST_PREFIX + 1];
     __shared__ double factor[MOST_PREFIX + 1][MOST_PREFIX + 1];
     const int item = blockIdx.x;
@@ -119,7 +121,7 @@ extern "C" __global__ void begin(const Segment* segments, int n_segments, const 
     if (threadIdx.x == 0) {
         heads[item].segment = number;
         heads[item].count = definite ? count : 0;
-        if (!definite) keep(item, -1, kept, most_kept, n_kept);
+        if (!definite) keep(batch, item, -1, kept, most_kept, n_kept);
     }
 }
 
@@ -132,11 +134,11 @@ __device__ double left_of(const double* M, int m, int pad, int first, const doub
 }
 
 extern "C" __global__ void correlate(const Segment* segments, const Head* heads,
-                                     const double* matrices, int width, int most_prefix,
+                                     const double* matrices, int width, int most, int most_prefix,
                                      const double* rows, const double* unit, float* C) {
-    const int blocks = (width + 7) / 8, item = blockIdx.x / blocks;
+    const int blocks = (most + 7) / 8, item = blockIdx.x / blocks;
     const Head head = heads[item];
-    const int pad = width - head.count, top = blockIdx.x % blocks * 8;
+    const int pad = width - head.count, top = width - 8 * (blockIdx.x % blocks + 1);
     if (top + 8 <= pad) return;
     const Segment here = segments[head.segment];
     const int m = (int)here.features, q = (int)here.prefix;
@@ -153,96 +155,103 @@ extern "C" __global__ void correlate(const Segment* segments, const Head* heads,
         }
 }
 
-// Tests of the pairs (a, b), a of every WARPS-th row from `a` on, b in the subtiles from J on.
-template <int J>
-__device__ __forceinline__ void test_rows(int a, int end, const float* C, int width,
-                                          const int* column, const float4* terms,
-                                          const float (&minus)[FIRSTS][SUBTILES],
-                                          float (&most)[FIRSTS][SUBTILES]) {
+// Tests of pairs (a, b), b in the subtiles from J on, for the firsts of a warp.
+struct Tests {
+    float minus[FIRSTS][SUBTILES];  // correlations of first and b, with the other sign
+    float most[FIRSTS][SUBTILES];   // largest left side of (single) so far
+    int column[SUBTILES];
+
+    template <int J>
+    __device__ __forceinline__ void rows(int a, int end, int step, const float* C, int width,
+                                         const float4* terms, int stride) {
 #pragma unroll 2
-    for (; a < end; a += WARPS) {
-        const float* row = C + (size_t)a * width;
-        float x[SUBTILES];
+        for (; a < end; a += step) {
+            float x[SUBTILES];
 #pragma unroll
-        for (int j = J; j < SUBTILES; ++j) x[j] = __ldg(row + column[j]);
+            for (int j = J; j < SUBTILES; ++j) x[j] = __ldg(C + (size_t)a * width + column[j]);
 #pragma unroll
-        for (int s = 0; s < FIRSTS; s += 2) {
-            const float4 two = terms[(a * FIRSTS + s) / 2];  // (inverse, slope) of two firsts
+            for (int s = 0; s < FIRSTS; s += 2) {
+                const float4 two = terms[a * stride + s / 2];  // (inverse, slope) of two firsts
 #pragma unroll
-            for (int j = J; j < SUBTILES; ++j) {
-                most[s][j] = fmaxf(most[s][j], fabsf(fmaf(x[j], two.x, two.y * minus[s][j])));
-                most[s + 1][j] =
-                    fmaxf(most[s + 1][j], fabsf(fmaf(x[j], two.z, two.w * minus[s + 1][j])));
+                for (int j = J; j < SUBTILES; ++j) {
+                    most[s][j] = fmaxf(most[s][j], fabsf(fmaf(x[j], two.x, two.y * minus[s][j])));
+                    most[s + 1][j] =
+                        fmaxf(most[s + 1][j], fabsf(fmaf(x[j], two.z, two.w * minus[s + 1][j])));
+                }
             }
         }
     }
-}
 
-template <int J>
-__device__ __forceinline__ void test_tile(int a, int left, const float* C, int width,
-                                          const int* column, const float4* terms,
-                                          const float (&minus)[FIRSTS][SUBTILES],
-                                          float (&most)[FIRSTS][SUBTILES]) {
-    const int end = left + 32 * (J + 1);
-    test_rows<J>(a, end, C, width, column, terms, minus, most);
-    if constexpr (J + 1 < SUBTILES) {
-        if (a < end) a += (end - a + WARPS - 1) / WARPS * WARPS;
-        test_tile<J + 1>(a, left, C, width, column, terms, minus, most);
-    }
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    scan(const Head* heads, int width, const float* C, int* listed, int* n_listed) {
-    DYNAMIC_SHARED(float4, terms);  // [place][first]: (inverse, slope)
-    __shared__ int suspect[FIRSTS];
-    const int groups = (width + FIRSTS - 1) / FIRSTS, item = blockIdx.x / groups;
-    const int s0 = blockIdx.x % groups * FIRSTS, pad = width - heads[item].count;
-    if (s0 + FIRSTS <= pad || s0 + 3 > width) return;
-    C += (size_t)item * width * width;
-    if (threadIdx.x < FIRSTS) suspect[threadIdx.x] = 0;
-    __syncthreads();
-    for (int a = s0 + 1 + threadIdx.x; a < width; a += THREADS)
-#pragma unroll
-        for (int s = 0; s < FIRSTS; ++s) {
-            const bool is_pair = s0 + s >= pad && a > s0 + s;
-            const float x = is_pair ? C[(size_t)(s0 + s) * width + a] : 0.f;
-            const float variance = fmaf(-x, x, 1.f);
-            const bool plain = variance > FLAT;
-            const float inverse = 1.f / sqrtf(variance);
-            if (is_pair && !plain) suspect[s] = 1;
-            float2 pair;
-            pair.x = is_pair && plain ? inverse : 0.f;
-            pair.y = is_pair && plain ? x * inverse : 0.f;
-            ((float2*)terms)[a * FIRSTS + s] = pair;
+    // Rows from `a` on, every `step`-th: those before a subtile ends have pairs in it.
+    template <int J = 0>
+    __device__ __forceinline__ void tile(int a, int left, int step, const float* C, int width,
+                                         const float4* terms, int stride) {
+        const int end = left + 32 * (J + 1);
+        rows<J>(a, end, step, C, width, terms, stride);
+        if constexpr (J + 1 < SUBTILES) {
+            if (a < end) a += (end - a + step - 1) / step * step;
+            tile<J + 1>(a, left, step, C, width, terms, stride);
         }
+    }
+};
+
+// A block has `groups` groups of FIRSTS first features; the warps of a group share its rows.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    scan(const Head* heads, int width, int most, int groups, const float* C, int* listed,
+         int* n_listed) {
+    DYNAMIC_SHARED(float4, terms);  // [place][first]: (inverse, slope)
+    __shared__ int suspect[FIRSTS * WARPS];
+    const int span = FIRSTS * groups, blocks = (most + span - 1) / span;
+    const int item = blockIdx.x / blocks, s0 = width - span * (blockIdx.x % blocks + 1);
+    const int pad = width - heads[item].count;
+    if (s0 + span <= pad) return;
+    C += (size_t)item * width * width;
+    if (threadIdx.x < span) suspect[threadIdx.x] = 0;
+    __syncthreads();
+    const int start = max(s0 + 1, 0);
+    for (int i = start * span + threadIdx.x; i < width * span; i += THREADS) {
+        const int a = i / span, s = s0 + i % span;
+        const bool is_pair = s >= pad && a > s;
+        const float x = is_pair ? C[(size_t)s * width + a] : 0.f;
+        const float variance = fmaf(-x, x, 1.f), inverse = 1.f / sqrtf(variance);
+        const bool plain = variance > FLAT;
+        if (is_pair && !plain) suspect[s - s0] = 1;
+        float2 pair;
+        pair.x = is_pair && plain ? inverse : 0.f;
+        pair.y = is_pair && plain ? x * inverse : 0.f;
+        ((float2*)terms)[i] = pair;
+    }
     __syncthreads();
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    for (int left = width - 32 * SUBTILES; left + 32 * SUBTILES > s0 + 1; left -= 32 * SUBTILES) {
-        int column[SUBTILES];
-        float minus[FIRSTS][SUBTILES], most[FIRSTS][SUBTILES];
+    const int group = warp % groups, step = WARPS / groups, first = s0 + FIRSTS * group;
+    const float4* own = terms + FIRSTS * group / 2;
+    for (int right = width; right > first + 1 && first + FIRSTS > pad; right -= 32 * SUBTILES) {
+        const int left = right - 32 * SUBTILES;
+        Tests tests;
 #pragma unroll
         for (int j = 0; j < SUBTILES; ++j) {
             const int b = left + 32 * j + lane;
-            column[j] = max(left + 32 * j, 0) + lane;  // what is read in vain meets NaN
+            tests.column[j] = max(left + 32 * j, 0) + lane;  // what is read in vain meets NaN
 #pragma unroll
             for (int s = 0; s < FIRSTS; ++s) {
-                const bool is_pair = s0 + s >= pad && b > s0 + s;
-                minus[s][j] = is_pair ? -C[(size_t)(s0 + s) * width + b] : NOTHING;
-                most[s][j] = 0.f;
+                const bool is_pair = first + s >= pad && b > first + s;
+                tests.minus[s][j] = is_pair ? -C[(size_t)(first + s) * width + b] : NOTHING;
+                tests.most[s][j] = 0.f;
             }
         }
-        test_tile<0>(s0 + 1 + warp, left, C, width, column, terms, minus, most);
+        tests.tile(max(first + 1, 0) + warp / groups, left, step, C, width, own, span / 2);
 #pragma unroll
         for (int s = 0; s < FIRSTS; ++s)
 #pragma unroll
             for (int j = 0; j < SUBTILES; ++j) {
-                const float variance = fmaf(-minus[s][j], minus[s][j], 1.f);
-                const float reached = most[s][j] + MARGIN;
-                if (variance > FLAT && reached * reached >= variance) suspect[s] = 1;
+                const float variance = fmaf(-tests.minus[s][j], tests.minus[s][j], 1.f);
+                const float reached = tests.most[s][j] + MARGIN;
+                if (variance > FLAT && reached * reached >= variance)
+                    suspect[FIRSTS * group + s] = 1;
             }
     }
     __syncthreads();
-    if (threadIdx.x < FIRSTS && suspect[threadIdx.x] && s0 + threadIdx.x + 3 <= width) {
+    if (threadIdx.x < span && suspect[threadIdx.x] && s0 + (int)threadIdx.x + 3 <= width) {
         const int at = atomicAdd(n_listed, 1);
         listed[2 * at] = item;
         listed[2 * at + 1] = s0 + threadIdx.x;
@@ -251,8 +260,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 
 extern "C" __global__ void judge(const Segment* segments, const Head* heads, const double* matrices,
                                  int width, int most_prefix, const double* all_rows,
-                                 const int* listed, const int* n_listed, int* kept, int most_kept,
-                                 int* n_kept) {
+                                 const int* listed, const int* n_listed, int batch, int* kept,
+                                 int most_kept, int* n_kept) {
     DYNAMIC_SHARED(double, memory);
     double *own = memory, *variance = memory + width;  // row of the factor for s; what is left
     for (int entry = blockIdx.x; entry < *n_listed; entry += gridDim.x) {
@@ -283,6 +292,6 @@ extern "C" __global__ void judge(const Segment* segments, const Head* heads, con
             found = true;
         }
         if (__syncthreads_or(found) && threadIdx.x == 0)
-            keep(item, first + s - pad, kept, most_kept, n_kept);
+            keep(batch, item, first + s - pad, kept, most_kept, n_kept);
     }
 }

@@ -54,24 +54,33 @@ def fits(n_features: int, r: int) -> bool:
 
 
 class Segment(NamedTuple):
-    """Prefixes of a task with the same number of features and, nearly, as many after them."""
+    """Prefixes of a task that have at most so many features after them."""
 
     task: int
     rank: int
     size: int
+    most: int
 
 
 class Batch(NamedTuple):
-    """Prefixes of one length with at most `width` features after them."""
+    """Prefixes of one length with features after them in `width` places."""
 
     width: int
     prefix: int
     segments: list[Segment]
 
     @property
+    def n_items(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def most(self) -> int:
+        return max(segment.most for segment in self.segments)
+
+    @property
     def n_sets(self) -> int:
         """Sets that begin with these prefixes, about."""
-        return sum(segment.size for segment in self.segments) * comb(self.width - LANES // 2, 3)
+        return sum(segment.size * comb(segment.most, 3) for segment in self.segments)
 
 
 def batches(tasks: Sequence[Task], most_items: Callable[[int, int], int]) -> Iterator[Batch]:
@@ -88,33 +97,40 @@ def batches(tasks: Sequence[Task], most_items: Callable[[int, int], int]) -> Ite
 def _segments(task: int, m: int, q: int) -> Iterator[tuple[int, Segment]]:
     """Prefixes are numbered by their last feature, then by the one before it, and so on."""
     if q == 0:
-        yield padded(m), Segment(task, 0, 1)
+        yield width_for(m), Segment(task, 0, 1, m)
         return
     first = q - 1  # the least last feature of a prefix
     while first < m - 3:
-        width = padded(m - 1 - first)
-        end = min(m - 1 - (width - LANES), m - 3)  # from here on there are fewer features
-        yield width, Segment(task, comb(first, q), comb(end, q) - comb(first, q))
+        most = m - 1 - first
+        width = width_for(most)
+        # Few segments, each of prefixes with about as many features after them.
+        fewer = max(width // 2 if width > LANES else 0, most - max(LANES, most // 4))
+        end = min(m - 1 - fewer, m - 3)
+        yield width, Segment(task, comb(first, q), comb(end, q) - comb(first, q), most)
         first = end
 
 
-def _cut(segments: list[Segment], most: int) -> Iterator[list[Segment]]:
+def _cut(segments: list[Segment], most_items: int) -> Iterator[list[Segment]]:
     part: list[Segment] = []
-    room = most
-    for task, rank, count in segments:
-        while count:
-            taken = min(count, room)
-            part.append(Segment(task, rank, taken))
-            rank, count, room = rank + taken, count - taken, room - taken
+    room = most_items
+    for task, rank, size, most in segments:
+        while size:
+            taken = min(size, room)
+            part.append(Segment(task, rank, taken, most))
+            rank, size, room = rank + taken, size - taken, room - taken
             if room == 0:
                 yield part
-                part, room = [], most
+                part, room = [], most_items
     if part:
         yield part
 
 
-def padded(n: int) -> int:
-    return -(-n // LANES) * LANES
+def width_for(n: int) -> int:
+    """Places for n features: few widths, so that prefixes of many tasks go together."""
+    width = LANES
+    while width < n:
+        width *= 2
+    return width
 
 
 def prefix_of(rank: int, q: int, m: int) -> list[int]:
