@@ -11,7 +11,7 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Status
-from bestk.devices.driver import DeviceUnavailable
+from bestk.base.driver import DeviceUnavailable
 from bestk.devices.tasks import Stopped
 from bestk.search.checkpoint import Writer
 

@@ -7,8 +7,8 @@ from helpers.emulator import COMPILER, Emulator
 from helpers.minors import random_task, triples_of
 from helpers.seeds import seeds
 
+from bestk.base.driver import DeviceFailed
 from bestk.devices import scanner
-from bestk.devices.driver import DeviceFailed
 from bestk.devices.scanner import Scanner
 from bestk.devices.tasks import Stopped, Task
 

@@ -32,10 +32,11 @@ def compiled(source: str, folder: Path, options: tuple[str, ...] = ()) -> ctypes
 
 
 class Emulator:
-    """A driver of a device (see bestk.devices.driver) whose memory is NumPy's."""
+    """A driver of a device (see bestk.base.driver) whose memory is NumPy's."""
 
     name = "cpu, as if it were a device"
     n_processors = 2
+    most_shared = 2**16
 
     def __init__(self, folder: Path, memory: int = 2**26, most: int = 2**40) -> None:
         self.folder, self.free_memory, self.most = folder, memory, most
@@ -66,6 +67,7 @@ class Emulator:
             if isinstance(value, np.ndarray):
                 slots.append(ctypes.c_void_p(value.ctypes.data))
             else:
-                slots.append(ctypes.c_int(value))
+                kind = {np.int64: ctypes.c_longlong, np.float64: ctypes.c_double}
+                slots.append(kind.get(type(value), ctypes.c_int)(value))
         pointers = (ctypes.c_void_p * len(slots))(*[ctypes.addressof(slot) for slot in slots])
         getattr(self._library, f"launch_{name}")(blocks, threads, shared, pointers)

@@ -155,6 +155,10 @@ class Force:
 
     # The verifier
 
+    def verified_on_device(self) -> None:
+        """The verifier asks a device, if there is one, for all that it can be asked."""
+        self._limit(device_supports=0, thread_supports=0, looped_features=0)
+
     def wide_verifier(self) -> None:
         """The verifier takes every problem for wide, in parts as small as they can be."""
         self._limit(

@@ -5,10 +5,12 @@ import: commands do so when they need it, --help does not.
 """
 
 import functools
-from contextlib import nullcontext
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -175,6 +177,19 @@ def fit(
     return exit_code([result])
 
 
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings as plain sentences, as soon as they are given."""
+
+    def show(message: Any, *rest: Any, **more: Any) -> None:
+        typer.echo(str(message).replace("device='cuda'", "--device cuda"), err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield
+
+
 @app.command(epilog="[bold]Example:[/] bestk verify run.npz data.csv --target price")
 @helpful
 def verify(
@@ -189,6 +204,7 @@ def verify(
         bool, option("--exact", panel=RUN, help="In rational numbers; for small problems.")
     ] = False,
     threads: Threads = None,
+    device: Device = "cpu",
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
@@ -207,7 +223,8 @@ def verify(
         X, y, *weights = map(np.concatenate, zip(*batches, strict=True))
         verification = proof.verify(X, y, *weights, exact=True)
     else:
-        verification = verify_batches(proof, batches, n_threads=threads)
+        with _plain_warnings():
+            verification = verify_batches(proof, batches, n_threads=threads, device=device)
     if as_json:
         write_json(asdict(verification))
     else:

@@ -1,12 +1,18 @@
 """From the name of a device to the device."""
 
+from functools import cache
+
+from bestk.base.cuda import Cuda, number_of
+from bestk.devices.scanner import Scanner
 from bestk.devices.tasks import Device
 
 
 def open_device(name: str) -> Device | None:
-    """The device with a name ("cuda" is "cuda:0"); None is the CPU. Raises DeviceUnavailable."""
-    if name == "cpu":
-        return None
-    from bestk.devices.cuda import open_cuda  # imports CuPy
+    """The device with a name; None is the CPU. Raises DeviceUnavailable."""
+    return None if name == "cpu" else _scanner(number_of(name))
 
-    return open_cuda(int(name.partition(":")[2] or 0))
+
+@cache
+def _scanner(number: int) -> Scanner:
+    """One for all searches: it keeps its kernels and its memory."""
+    return Scanner(Cuda(number))

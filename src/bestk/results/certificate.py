@@ -133,22 +133,26 @@ class Certificate(Question):
         *,
         exact: bool = False,
         n_threads: int | None = None,
+        device: str = "cpu",
     ):
         """Check the claim on the data, with none of the code that made it.
 
         Returns a :class:`bestk.verification.Verification`: whether the claim holds, the bound and
         the gap that were verified, and reasons where it does not. ``exact=True`` computes in
-        rational numbers, without any rounding; for small problems.
+        rational numbers, without any rounding; for small problems. ``device="cuda"`` tries
+        supports on a GPU, for proofs that would take a CPU hours.
         """
         from bestk.verification.verify import verify
 
-        return verify(self, X, y, sample_weight, exact=exact, n_threads=n_threads)
+        return verify(self, X, y, sample_weight, exact=exact, n_threads=n_threads, device=device)
 
-    def verify_gram(self, G: Any, c: Any, yy: float, *, n_threads: int | None = None):
+    def verify_gram(
+        self, G: Any, c: Any, yy: float, *, n_threads: int | None = None, device: str = "cpu"
+    ):
         """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
         from bestk.verification.verify import verify_gram
 
-        return verify_gram(self, G, c, yy, n_threads=n_threads)
+        return verify_gram(self, G, c, yy, n_threads=n_threads, device=device)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a compressed npz file, which :meth:`load` reads."""

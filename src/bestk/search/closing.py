@@ -6,9 +6,9 @@ from concurrent.futures import wait
 import numpy as np
 
 from bestk.base.constants import FREE, IN
+from bestk.base.driver import DeviceFailed
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
-from bestk.devices.driver import DeviceFailed
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.status import Status
 from bestk.search.bounder import Bounder

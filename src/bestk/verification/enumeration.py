@@ -23,6 +23,7 @@ from bestk.verification.numerics.matrices import Stored
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk.verification.numerics.rows import Columns, reflected, triangle
 from bestk.verification.numerics.scan import condition, last_given, scan
+from bestk.verification.on_device import PairScan
 from bestk.verification.supports import DEPENDENT, Judge, assume, assume_dependent
 from bestk.verification.threads import shared
 
@@ -55,10 +56,15 @@ class Enumeration:
     """The least value over all supports of a cell, or `target` where all of them reach it."""
 
     def __init__(
-        self, evidence: Evidence, target: float, judge: Judge, pool: ThreadPoolExecutor | None
+        self,
+        evidence: Evidence,
+        target: float,
+        judge: Judge,
+        pool: ThreadPoolExecutor | None,
+        device: PairScan | None = None,
     ) -> None:
         self.evidence, self.target, self.judge = evidence, target, judge
-        self.pool = pool
+        self.pool, self.device = pool, device
         self.threads = 1 if pool is None else pool._max_workers
         self.n_supports = 0
 
@@ -148,7 +154,31 @@ class Enumeration:
         rest = self._given(inside, free, r)
         if rest is None:
             return self._hits_from_columns(inside, free, r)
+        if self._is_for_device(len(free), r):
+            return self._hits_by_device(rest, inside, free, r)
         return self._hits_of_scan(rest, inside, free, r)
+
+    def _is_for_device(self, m: int, r: int) -> bool:
+        if self.device is None or comb(m, r) < limits().device_supports:
+            return False
+        return self.device.can_try(m, r)
+
+    def _hits_by_device(self, rest: _Rest, inside, free, r) -> list[np.ndarray]:
+        """Behind the beginnings that the device could not rule out, as ever."""
+        assert self.device is not None
+        if rest.needed <= 0.0:
+            return self._all(inside, free, r)
+        rows = self.device.beginnings(rest.H, rest.d, rest.needed, rest.least, r)
+        if rows is None:
+            raise Unjudged("too many of its supports come close to the claim")
+        found: list[np.ndarray] = []
+        for row in rows:
+            chosen = row[row >= 0]
+            extended = np.concatenate([inside, free[chosen]])
+            found += self._hits(extended, free[chosen[-1] + 1 :], r - len(chosen))
+            if len(found) > limits().hits:
+                raise Unjudged(f"more than {limits().hits} of its supports come close to the claim")
+        return found
 
     def _are_too_many(self, inside, free) -> bool:
         return len(inside) + len(free) > self.evidence.A.largest

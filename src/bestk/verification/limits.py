@@ -54,6 +54,8 @@ class Limits:
     """Work up to which all columns are factored, or projected, to judge nearly dependent ones."""
     listed_features: int = 2000
     """Of more free features the last one is found without the products among them."""
+    device_supports: float = 1e8
+    """Supports of a cell that is worth asking a device, if there is one."""
     thread_supports: float = 5e6
     """Supports of a cell that is worth all threads, and of smaller ones that share one."""
     exact_fit: float = 2e6

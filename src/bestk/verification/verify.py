@@ -6,6 +6,7 @@ Nothing in this package imports the search.
 """
 
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
@@ -18,7 +19,13 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
-from bestk.base.validation import as_matrix, as_vector, as_weights, require_finite
+from bestk.base.validation import (
+    as_matrix,
+    as_vector,
+    as_weights,
+    require_device,
+    require_finite,
+)
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
 from bestk.verification.cover import Cover, cover
@@ -32,9 +39,11 @@ from bestk.verification.exact.form import (
     exact_products,
     floor_float,
 )
+from bestk.verification.forecast import forecast
 from bestk.verification.limits import limits
 from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.rounding import UNIT
+from bestk.verification.on_device import open_scan
 from bestk.verification.supports import Judge
 from bestk.verification.wellformed import flaws
 
@@ -44,6 +53,10 @@ _ROUNDINGS = 32
 # Objectives below this share of y'y are perfect fits.
 _PERFECT = 1e-12
 _OTHER_DATA = "the data or the problem are not those of the certificate (fingerprint)"
+
+
+class LongVerification(UserWarning):
+    """A verification will take long; the message says how long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +107,7 @@ def verify(
     *,
     exact: bool = False,
     n_threads: int | None = None,
+    device: str = "cpu",
 ) -> Verification:
     """Does the claim of a certificate hold for these rows?
 
@@ -109,6 +123,9 @@ def verify(
         Compute in rational numbers: no rounding, no assumptions. Small problems only.
     n_threads : int or None
         All cores by default. Results do not depend on it.
+    device : {"cpu", "cuda", "cuda:1", ...}
+        A GPU that tries supports, for proofs that would take a CPU hours; needs ``bestk[gpu]``.
+        Without one, a warning says beforehand how long it will take, if that is long.
     """
     X = as_matrix("X", X)
     y = as_vector("y", y, length=X.shape[0], of="rows of X")
@@ -117,7 +134,7 @@ def verify(
     require_finite("y", y)
     if exact:
         _require_small(X)
-    check = _Check(certificate, exact)
+    check = _Check(certificate, exact, device)
     if X.shape[1] != _n_features(certificate):
         return check.failed(_OTHER_DATA)
     if not check.is_wellformed(lambda: rows_digest(X, y, weight)):
@@ -129,7 +146,13 @@ def verify(
 
 
 def verify_gram(
-    certificate: Certificate, G: Any, c: Any, yy: float, *, n_threads: int | None = None
+    certificate: Certificate,
+    G: Any,
+    c: Any,
+    yy: float,
+    *,
+    n_threads: int | None = None,
+    device: str = "cpu",
 ) -> Verification:
     """:func:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
     G = np.asarray(as_matrix("G", G), dtype=np.float64)
@@ -138,7 +161,7 @@ def verify_gram(
     c = np.asarray(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
     require_finite("G", G)
     require_finite("c", c)
-    check = _Check(certificate, False)
+    check = _Check(certificate, False, device)
     if len(c) != _n_features(certificate):
         return check.failed(_OTHER_DATA)
     if not check.is_wellformed(lambda: gram_digest(G, c, yy)):
@@ -149,14 +172,18 @@ def verify_gram(
 
 
 def verify_batches(
-    certificate: Certificate, batches: Iterable[tuple[Any, ...]], *, n_threads: int | None = None
+    certificate: Certificate,
+    batches: Iterable[tuple[Any, ...]],
+    *,
+    n_threads: int | None = None,
+    device: str = "cpu",
 ) -> Verification:
     """:func:`verify` for rows that come as blocks (X, y) or (X, y, weight), in one pass.
 
     Rows are kept as long as 256 MiB in double precision suffice. Of more only sums of products are,
     and nearly dependent features are judged less closely.
     """
-    check = _Check(certificate, False)
+    check = _Check(certificate, False, device)
     digest = DataDigest()
     rows = _checked(batches)
     if not check.is_wellformed(None):
@@ -223,8 +250,9 @@ class _FloatBackEnd:
 class _Check:
     """One verification, from the first look at the certificate to the result."""
 
-    def __init__(self, certificate: Certificate, exact: bool) -> None:
+    def __init__(self, certificate: Certificate, exact: bool, device: str) -> None:
         self.certificate, self.exact = certificate, exact
+        self.device = None if require_device(device) == "cpu" else open_scan(device)
         self.start = time.perf_counter()
         self.failures: list[str] = []
         self.is_malformed = True
@@ -266,7 +294,8 @@ class _Check:
             evidence = make_evidence()
         except (Unfit, NoVariation) as reason:
             return self.stopped(reason)
-        enumeration = _enumeration(self.certificate, evidence, pool, products)
+        self._warn(1 if pool is None else pool._max_workers)
+        enumeration = _enumeration(self.certificate, evidence, pool, self.device, products)
         nodes = FloatNodes(self.certificate, evidence, pool)
         proven = cover(self.certificate, _FloatBackEnd(evidence, nodes, enumeration))
         # Products of a few doubles, rounded down.
@@ -281,6 +310,12 @@ class _Check:
         lost += root * (2.0 * float(np.sqrt(objective / evidence.unit)) + root)
         self._conclude(proven, value, objective, evidence.unit, lost)
         return self.result()
+
+    def _warn(self, n_threads: int) -> None:
+        """Of a long time without a device."""
+        words = None if self.device else forecast(self.certificate, n_threads)
+        if words is not None:
+            warnings.warn(words, LongVerification, stacklevel=5)
 
     def _objective(self, evidence: Evidence) -> float:
         """f of the model: in extended precision, or exactly where that has too few digits."""
@@ -352,7 +387,9 @@ def _target(certificate: Certificate, unit: float) -> float:
     return claim - 1e-11 * max(claim, _PERFECT)
 
 
-def _enumeration(certificate: Certificate, evidence: Evidence, pool, products=None) -> Enumeration:
+def _enumeration(
+    certificate: Certificate, evidence: Evidence, pool, device, products=None
+) -> Enumeration:
     claim = certificate.lower_bound / evidence.unit
     enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
 
@@ -367,7 +404,7 @@ def _enumeration(certificate: Certificate, evidence: Evidence, pool, products=No
         return _exact_value(certificate, evidence, support, products)
 
     judge = Judge(evidence, enough, exactly)
-    return Enumeration(evidence, _target(certificate, evidence.unit), judge, pool)
+    return Enumeration(evidence, _target(certificate, evidence.unit), judge, pool, device)
 
 
 def _exact_value(certificate: Certificate, evidence: Evidence, support, full) -> float | None:

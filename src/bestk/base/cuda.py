@@ -2,21 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from bestk.devices.driver import DeviceFailed, DeviceUnavailable
-from bestk.devices.scanner import Scanner
+from bestk.base.driver import DeviceFailed, DeviceUnavailable
 
 _INSTALL = "install bestk[gpu] (for CUDA 13) or bestk[gpu12] (for CUDA 12), or leave device out"
 
 
-@cache
-def open_cuda(number: int) -> Scanner:
-    """The device with a number, ready for tasks."""
-    return Scanner(Cuda(number))
+def number_of(name: str) -> int:
+    """The number of the device with a name: "cuda" is "cuda:0"."""
+    return int(name.partition(":")[2] or 0)
 
 
 class Cuda:
@@ -44,6 +41,7 @@ class Cuda:
         properties = runtime.getDeviceProperties(number)
         self.name = f"cuda:{number} ({properties['name'].decode()})"
         self.n_processors = int(properties["multiProcessorCount"])
+        self.most_shared = int(properties["sharedMemPerBlockOptin"])
         self._kernels: dict[str, Any] = {}
         self._errors = runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
 
@@ -86,8 +84,12 @@ class Cuda:
     def launch(
         self, name: str, blocks: int, threads: int, shared: int, arguments: Sequence[Any]
     ) -> None:
-        plain = [np.int32(one) if isinstance(one, int) else one for one in arguments]
+        # Whole numbers are C's int; NumPy's own types stay what they are.
+        plain = [np.int32(one) if type(one) is int else one for one in arguments]
         with self._here():
             if name not in self._kernels:
                 self._kernels[name] = self._module.get_function(name)
-            self._kernels[name]((blocks,), (threads,), tuple(plain), shared_mem=shared)
+            kernel = self._kernels[name]
+            if shared > kernel.max_dynamic_shared_size_bytes:
+                kernel.max_dynamic_shared_size_bytes = shared
+            kernel((blocks,), (threads,), tuple(plain), shared_mem=shared)

@@ -23,6 +23,8 @@ class Driver(Protocol):
 
     name: str
     n_processors: int
+    most_shared: int
+    """Bytes that the threads of a block can share."""
 
     @property
     def free_memory(self) -> int: ...
