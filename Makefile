@@ -6,16 +6,19 @@ SECONDS ?= 600
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz lint bench docs clean
+.PHONY: help demo test test-gpu fuzz lint bench docs clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: .venv/.installed  ## find and prove the Lorenz equations in noisy data; draws demo.png
 	$(BIN)/python examples/demo.py
 
 test: lint  ## lint, types, then all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-gpu:  ## tests that need an NVIDIA device, with the packages of PYTHON: nothing is installed
+	PYTHONPATH=src:tests $(PYTHON) -m pytest -p no:cacheprovider -m cuda tests/devices tests/verification/test_on_device.py
 
 fuzz: .venv/.installed  ## random problems against brute force and the verifier, for SECONDS
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --workers $(WORKERS) $(ARGS)

@@ -1,17 +1,23 @@
 """Searches with a device: the same answers, the same tree for any number of threads, no loss."""
 
+import subprocess
+import sys
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 from helpers import instances
 from helpers.checks import assert_same_run, check_result, configuration
 from helpers.devices import Plain, using
+from helpers.emulator import COMPILER, Emulator
 from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced, Status
 from bestk.base.driver import DeviceUnavailable
+from bestk.devices import scanner
+from bestk.devices.scanner import Scanner
 from bestk.devices.tasks import Stopped
 from bestk.search.checkpoint import Writer
 
@@ -147,7 +153,7 @@ def test_names_of_devices_are_checked(name):
 
 
 def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "cupy", None)
+    monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(DeviceUnavailable, match=r"needs CuPy: install bestk\[gpu\]"):
         bestk.solve(*small(), 3, device="cuda:7")
 
@@ -155,10 +161,11 @@ def test_a_missing_package_is_named(monkeypatch):
 class Endless(Plain):
     """Never has an answer: it works until it is told to stop."""
 
-    def remaining(self, tasks, stop, tried):
+    def remaining(self, tasks, stop, progress):
         self.n_calls += 1
+        progress.begin(tasks)
         while not stop():
-            tried(1)
+            progress.save(0, [[] for _ in tasks], 1)
             time.sleep(1e-3)
         raise Stopped
 
@@ -199,3 +206,39 @@ def test_ctrl_c_ends_a_device(force, monkeypatch):
         result = bestk.solve(*small(), 6, device="cuda", callback=interrupt)
     assert result.status is Status.INTERRUPTED
     assert result.gap > 1e-4
+
+
+def test_no_package_of_a_device_is_imported_for_nothing():
+    code = "import sys, bestk; bestk.solve([[1.0]], [1.0], 1); print('cupy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("supports", [0, 1000, 40_000])
+def test_a_long_enumeration_is_resumed_in_its_midst(supports, tmp_path, force, monkeypatch):
+    if COMPILER is None:
+        pytest.skip("no C++ compiler")
+    monkeypatch.setattr(scanner, "_MOST_BATCHES", 1)
+    monkeypatch.setattr(scanner, "_MOST_BYTES", 2**16)
+    force.closed_by_device_at_once()
+    (X, y), path = small(), tmp_path / "run.ckpt"
+    counts = []
+
+    def solve(ask, **options):
+        with using(Scanner(Emulator(tmp_path))) as device:
+            result = ask(device="cuda", **options)
+        counts.append(device.driver.launched.count("scan"))
+        return result
+
+    whole = solve(partial(bestk.solve, X, y, 5))
+    stopped = solve(
+        partial(bestk.solve, X, y, 5), checkpoint=path, callback=lambda s: s.n_supports > supports
+    )
+    assert stopped.status is Status.STOPPED
+    again = solve(partial(bestk.resume, path, X, y))
+    assert again.n_nodes == whole.n_nodes == 1
+    assert (again.objective, again.gap) == (whole.objective, 0.0)
+    np.testing.assert_array_equal(again.support, whole.support)
+    all_of_it, first, rest = counts
+    assert 0 < first < all_of_it
+    assert first + rest == all_of_it

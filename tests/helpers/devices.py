@@ -35,19 +35,20 @@ class Plain:
         self.n_tasks, self.n_calls = 0, 0
         self.fails_after, self.stops_after = fails_after, stops_after
 
-    def remaining(self, tasks, stop, tried):
+    def remaining(self, tasks, stop, progress):
         self.n_calls += 1
         if self.fails_after is not None and self.n_calls > self.fails_after:
             raise DeviceFailed(f"{self.name} is gone")
-        found = []
-        for M, r in tasks:
+        done, rows = progress.begin(tasks)  # here tasks are counted, not prefixes
+        for at in range(done, len(tasks)):
             if stop():
                 raise Stopped
-            rows = sorted(harmful_beginnings(M, r))
-            found.append(np.array(rows, dtype=np.int64).reshape(-1, r - 2))
+            M, r = tasks[at]
+            rows[at] = [list(row) for row in sorted(harmful_beginnings(M, r))]
             self.n_tasks += 1
-            tried(1)
-        return found
+            progress.save(at + 1, rows, 1)
+        sizes = [r - 2 for _, r in tasks]
+        return [np.array(a, np.int64).reshape(-1, n) for a, n in zip(rows, sizes, strict=True)]
 
 
 @contextmanager

@@ -95,6 +95,11 @@ class Force:
             preparing_counts=0.0, piece_seconds=1e18, longest_piece=1e18,
         )  # fmt: skip
 
+    def closed_by_device_at_once(self) -> None:
+        """The root goes to the device, whatever it takes."""
+        self.closed_on_device()
+        self._tune(close_always=1e18)
+
     def scans_before_bounds(self) -> None:
         """Units scan a node whenever they may, and bound it only if that did not close it."""
         self._tune(per_unit_multiply=1.0)

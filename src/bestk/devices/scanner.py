@@ -13,6 +13,7 @@ from bestk.devices.tasks import (
     MOST_FEATURES,
     MOST_PREFIX,
     Batch,
+    Progress,
     Stopped,
     Task,
     batches,
@@ -52,27 +53,28 @@ class Scanner:
         self._lock = Lock()
 
     def remaining(
-        self, tasks: Sequence[Task], stop: Callable[[], bool], tried: Callable[[int], None]
+        self, tasks: Sequence[Task], stop: Callable[[], bool], progress: Progress
     ) -> list[np.ndarray | None]:
         # Several searches may share a device: one after the other.
         while not self._lock.acquire(timeout=_LOOK):
             if stop():
                 raise Stopped
         try:
-            return self._remaining(tasks, stop, tried)
+            return self._remaining(tasks, stop, progress)
         finally:
             self._lock.release()
 
-    def _remaining(self, tasks, stop, tried) -> list[np.ndarray | None]:
+    def _remaining(self, tasks, stop, progress: Progress) -> list[np.ndarray | None]:
         self._prepare()
         matrices = self._upload(np.concatenate([task.M.ravel() for task in tasks]))
         starts = np.cumsum([0, *(task.M.size for task in tasks)])
-        rows: list[list[list[int]] | None] = [[] for _ in tasks]
-        for part in _rounds(batches(tasks, self._most_items)):
+        done, rows = progress.begin(tasks)
+        for part in _rounds(batches(tasks, self._most_items, done)):
             if stop():
                 raise Stopped
             self._look_into(part, tasks, starts, matrices, rows)
-            tried(sum(batch.n_sets for batch in part))
+            done += sum(batch.n_items for batch in part)
+            progress.save(done, rows, sum(batch.n_sets for batch in part))
         return [_as_rows(found, task.r) for found, task in zip(rows, tasks, strict=True)]
 
     def _look_into(self, part: list[Batch], tasks, starts, matrices: Any, rows) -> None:

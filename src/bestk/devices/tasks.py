@@ -5,8 +5,10 @@ back are beginnings, a prefix and one more feature, behind which there may be su
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from hashlib import blake2b
 from math import comb
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,19 +33,49 @@ class Task(NamedTuple):
     r: int
 
 
+Rows = list[list[list[int]] | None]
+"""Beginnings for each task that are left; None where they are too many."""
+
+
+class Progress:
+    """How far a device has come with tasks, in plain values: another one can go on from there.
+
+    Whoever watches may read ``saved`` at any time; ``n_sets`` counts what was tried.
+    """
+
+    def __init__(self, saved: dict[str, Any] | None = None) -> None:
+        self.saved = saved
+        self.n_sets = 0
+
+    def begin(self, tasks: Sequence[Task]) -> tuple[int, Rows]:
+        """How many prefixes of these tasks are done, and what they have left."""
+        digest = blake2b(digest_size=16)
+        for M, r in tasks:
+            digest.update(np.array([len(M), r]).tobytes())
+            digest.update(np.triu(M).tobytes())
+        self._digest = digest.hexdigest()
+        if self.saved is not None and self.saved["digest"] == self._digest:
+            return self.saved["done"], deepcopy(self.saved["rows"])
+        return 0, [[] for _ in tasks]
+
+    def save(self, done: int, rows: Rows, n_sets: int) -> None:
+        self.saved = {"digest": self._digest, "done": done, "rows": deepcopy(rows)}
+        self.n_sets += n_sets
+
+
 class Device(Protocol):
     """Tries all sets of many tasks."""
 
     name: str
 
     def remaining(
-        self, tasks: Sequence[Task], stop: Callable[[], bool], tried: Callable[[int], None]
+        self, tasks: Sequence[Task], stop: Callable[[], bool], progress: Progress
     ) -> list[np.ndarray | None]:
         """For each task the beginnings that are not proven to be harmless, as sorted rows.
 
         A row of r - 2 features stands for all sets that begin with them; -1 at its end, for all
-        with the prefix before it. None if there are too many. `tried` is told how many sets were
-        tried since it was told last. Raises Stopped.
+        with the prefix before it. None if there are too many. `progress` is told of it between
+        batches, and where to go on. Raises Stopped.
         """
 
 
@@ -83,14 +115,25 @@ class Batch(NamedTuple):
         return sum(segment.size * comb(segment.most, 3) for segment in self.segments)
 
 
-def batches(tasks: Sequence[Task], most_items: Callable[[int, int], int]) -> Iterator[Batch]:
-    """All prefixes of all tasks; `most_items` of a width and prefix fit into one batch."""
+def batches(
+    tasks: Sequence[Task], most_items: Callable[[int, int], int], done: int = 0
+) -> Iterator[Batch]:
+    """All prefixes of all tasks; `most_items` of a width and prefix fit into one batch.
+
+    Their order does not depend on that: the first ones may be `done`.
+    """
     groups: dict[tuple[int, int], list[Segment]] = {}
     for number, (M, r) in enumerate(tasks):
         for width, segment in _segments(number, len(M), r - 3):
             groups.setdefault((width, r - 3), []).append(segment)
     for (width, prefix), segments in sorted(groups.items(), reverse=True):
-        for part in _cut(segments, most_items(width, prefix)):
+        left = []
+        for task, rank, size, most in segments:
+            skipped = min(size, done)
+            done -= skipped
+            if skipped < size:
+                left.append(Segment(task, rank + skipped, size - skipped, most))
+        for part in _cut(left, most_items(width, prefix)):
             yield Batch(width, prefix, part)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import wait
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from bestk.base.constants import FREE, IN
 from bestk.base.driver import DeviceFailed
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
+from bestk.devices.tasks import Progress
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.status import Status
 from bestk.search.bounder import Bounder
@@ -38,6 +40,14 @@ class Closing:
     ) -> None:
         self.space, self.bounder, self.workers = space, bounder, workers
         self.watch, self.stop, self.report = watch, stop, report
+        # How far the device has come with what is closed, of a run that goes on as well.
+        self.saved: dict[str, Any] | None = None
+        self._asked: list[Asked] = []
+
+    @property
+    def n_supports(self) -> int:
+        """Supports that the device has tried of what it has not closed yet."""
+        return sum(asked.progress.n_sets for asked in self._asked)
 
     @property
     def is_wanted(self) -> bool:
@@ -90,12 +100,17 @@ class Closing:
             parts[self.is_for_device(node)].append(node)
         resisting = self._settle(parts[False], self._hits(parts[False]))
         if parts[True]:
-            asked = self.ask(parts[True], self.workers)
+            # In an order that is found again: a resumed run goes on in the midst of it.
+            parts[True].sort(key=lambda node: node.state.tobytes())
+            asked = self.ask(parts[True], self.workers, Progress(self.saved))
             while not asked.is_done:
                 if self.stop():
                     asked.give_up()
+                self.saved = asked.progress.saved
                 self.report()
+            self.saved = asked.progress.saved  # of a limit
             resisting += self.take(asked)
+            self.saved = None
         space.in_work = before
         return resisting
 
@@ -138,12 +153,22 @@ class Closing:
         inside, free, r = self._left(node)
         return enumeration.is_for_device(len(free), len(inside), r)
 
-    def ask(self, nodes: list[Node], workers: Workers) -> "Asked":
+    def ask(self, nodes: list[Node], workers: Workers, progress: Progress | None = None) -> "Asked":
         """Have nodes closed by the device, beside whatever else is done."""
-        return Asked(nodes, self, workers)
+        asked = Asked(nodes, self, workers, progress or Progress())
+        self._asked.append(asked)
+        return asked
+
+    def call_back(self, asked: "Asked") -> None:
+        """Have nodes no longer closed."""
+        asked.give_up()
+        wait([asked.answer])
+        self._asked.remove(asked)
 
     def take(self, asked: "Asked") -> list[Node]:
         """Take over what the device has found; nodes that resisted it."""
+        self._asked.remove(asked)
+        self.space.n_supports += asked.progress.n_sets
         try:
             return self._settle(asked.nodes, asked.answer.result())
         except DeviceFailed as failure:
@@ -155,8 +180,10 @@ class Closing:
 class Asked:
     """Nodes that a device is closing, with the best value known when it was asked."""
 
-    def __init__(self, nodes: list[Node], closing: Closing, workers: Workers) -> None:
-        self.nodes, self._is_given_up = nodes, False
+    def __init__(
+        self, nodes: list[Node], closing: Closing, workers: Workers, progress: Progress
+    ) -> None:
+        self.nodes, self.progress, self._is_given_up = nodes, progress, False
         space, pool = closing.space, closing.workers
 
         def stop() -> bool:
@@ -165,7 +192,7 @@ class Asked:
 
         self.answer = pool.beside(
             enumeration.hits_by_device, space.form, [closing._left(node) for node in nodes],
-            space.incumbent.value, pool.device, workers, stop, space.count_supports,
+            space.incumbent.value, pool.device, workers, stop, progress,
         )  # fmt: skip
 
     @property

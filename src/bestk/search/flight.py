@@ -6,7 +6,6 @@ waits for others, and the tree is the same whoever is faster.
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import wait
 from itertools import groupby
 from typing import NamedTuple
 
@@ -119,7 +118,8 @@ class Flight:
 
     def _launch(self) -> None:
         space = self.space
-        if self.bounder.n_units == 0 and self.closing.is_worth_all:
+        at_first = self.bounder.n_units == 0 and self.closing.is_worth_all
+        if at_first or self.closing.saved is not None:  # which a run before this one was about
             self.closing.close_all()
         while space.frontier and len(self._flying) < self.forming.in_flight:
             node = space.frontier.pop(1)[0]
@@ -240,12 +240,10 @@ class Flight:
         self._flying = deque(self._units)
         space.in_work = [*(flying.node for flying in self._units), *rest]
         for one in asked:
-            is_done = keep and one.is_done
-            one.give_up()
-            wait([one.answer])
-            if is_done and one.answer.exception() is None:
+            if keep and one.is_done:
                 self.closing.take(one)
             else:
+                self.closing.call_back(one)
                 space.waiting += one.nodes
         for node in space.waiting:
             space.frontier.push(node)

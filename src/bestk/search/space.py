@@ -114,10 +114,6 @@ class Space:
         r = max(self.k - n_inside, 0)
         return enumeration.closing_cost(n_free, n_inside, r, device=self.workers.device is not None)
 
-    def count_supports(self, more: int) -> None:
-        """Supports that a device has tried, for those who watch."""
-        self.n_supports += more
-
     def open_again(self, nodes: list[Node]) -> None:
         """Nodes of a device that is lost, and all others at the price of closing without it."""
         waiting, self.waiting = self.waiting, []

@@ -46,7 +46,9 @@ class Tree:
         self.space = Space(presolved, k, incumbent, lessons, settings, workers)
         self.bounder = Bounder(settings, workers, self.space.recorder)
         self.improver = Improver(incumbent, deadline=self.watch.deadline)
-        self.closing = Closing(self.space, self.bounder, workers, self.watch, stop, self._report)
+        self.closing = Closing(
+            self.space, self.bounder, workers, self.watch, stop, self._report_closing
+        )
         parts = self.space, self.bounder, self.closing, self.improver
         self.batches = Batches(*parts)
         self.flight = Flight(*parts, engine_for(workers), self.watch, stop)
@@ -122,9 +124,15 @@ class Tree:
             objective=space.incumbent.objective,
             lower_bound=space.lower_bound,
             yy=space.incumbent.problem.yy,
-            n_supports=space.n_supports,
+            n_supports=space.n_supports + self.closing.n_supports,
         )
         self.watch.report(snapshot)
+
+    def _report_closing(self) -> None:
+        """In the midst of closing nodes: nothing is open but what is in work."""
+        self._report()
+        if self.writer and self.writer.is_due:
+            self.writer.write(self.state())
 
     def _should_stop(self) -> bool:
         return self.watch.should_stop(self.space.n_nodes, self._nbytes)
@@ -160,6 +168,7 @@ class Tree:
             "nodes": state_of(nodes if root.is_open else [], space.form.p),
             "flight": self.flight.state(),
             "bounder": self.bounder.state() if root.is_open else State({}, {}),
+            "closing": State({"saved": self.closing.saved}, {}),
             "improver": self.improver.state(),
             "recorder": space.recorder.state(),
             "watch": self.watch.state(),
@@ -181,6 +190,7 @@ class Tree:
         space.incumbent.offer(arrays["support"])
         self.watch.restore(parts["watch"])
         self.improver.restore(parts["improver"])
+        self.closing.saved = parts["closing"].plain["saved"]
         space.recorder.restore(parts["recorder"])
         if root.is_open:
             self.bounder.restore(parts["bounder"], space.form)

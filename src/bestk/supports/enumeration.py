@@ -19,7 +19,7 @@ from scipy.linalg import qr, solve_triangular
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
-from bestk.devices.tasks import Device, Stopped, Task
+from bestk.devices.tasks import Device, Progress, Stopped, Task
 from bestk.form.standard_form import StandardForm
 from bestk.supports.margins import margins, rounding_of_gains
 from bestk.supports.prices import device_seconds, prices_of, scan_seconds
@@ -105,18 +105,19 @@ def hits_by_device(
     device: Device,
     workers: Workers,
     stop: Callable[[], bool],
-    tried: Callable[[int], None] = lambda n: None,
+    progress: Progress,
 ) -> list[list[np.ndarray] | None]:
     """The same for nodes that are cheap for a device. Raises DeviceFailed.
 
-    None also where products cannot tell what is left of y.
+    None also where products cannot tell what is left of y. What is saved of the progress is that
+    of the nodes that are in work: those before them are done anew.
     """
     located = [_located(form, node, value, workers, stop) for node in nodes]
     tasks = workers.map(lambda one: one[0].task(*one[1]), located)
     left: list[np.ndarray | None] = []
     for some in _of_bounded_size([task for task in tasks if task is not None]):
         try:
-            left += device.remaining(some, stop, tried)
+            left += device.remaining(some, stop, progress)
         except Stopped:
             raise LimitReached from None
     in_order = iter(left)
