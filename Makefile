@@ -18,7 +18,7 @@ test: lint  ## lint, types, then all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-gpu:  ## tests that need an NVIDIA device, with the packages of PYTHON: nothing is installed
-	PYTHONPATH=src:tests $(PYTHON) -m pytest -p no:cacheprovider -m cuda tests/devices tests/verification/test_on_device.py
+	PYTHONPATH=src:tests $(PYTHON) -m pytest -p no:cacheprovider -m cuda tests/devices tests/problem/test_sums_on_device.py tests/verification/test_on_device.py
 
 fuzz: .venv/.installed  ## random problems against brute force and the verifier, for SECONDS
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --workers $(WORKERS) $(ARGS)
@@ -29,7 +29,7 @@ lint: .venv/.installed  ## ruff (rules and format), mypy, and which room may imp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.installed  ## benchmarks of SUITE (core everyday; synthetic, wide, tables, dynamics, flows, trust); tables go to benchmarks/results/
+bench: .venv/.installed  ## benchmarks of SUITE (core everyday; synthetic, wide, tables, dynamics, flows, trust, gpu); tables go to benchmarks/results/
 	for suite in $(SUITE); do $(BIN)/python -m benchmarks.$$suite $(ARGS) || exit 1; done
 
 docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings are errors

@@ -95,6 +95,10 @@ class Force:
             preparing_counts=0.0, piece_seconds=1e18, longest_piece=1e18,
         )  # fmt: skip
 
+    def sums_on_device(self) -> None:
+        """Sums of products of any size are worth sending rows to a device."""
+        self._tune(device_sums=0.0)
+
     def closed_by_device_at_once(self) -> None:
         """The root goes to the device, whatever it takes."""
         self.closed_on_device()

@@ -175,7 +175,7 @@ def test_a_long_verification_is_forecast():
     assert forecast(certificate, 1) is None
     tried = n_supports(certificate)
     assert tried == certificate.verify(X, y).n_supports
-    wide = replace(certificate, coef=np.zeros(4000), k=8)
+    wide = replace(certificate, coef=np.zeros(600))
     words = forecast(wide, 2)
     assert "supports have to be tried one by one" in words
     assert "on 2 threads" in words

@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.driver import DeviceFailed, DeviceUnavailable
-
-_INSTALL = "install bestk[gpu] (for CUDA 13) or bestk[gpu12] (for CUDA 12), or leave device out"
+from bestk.base.driver import INSTALL, DeviceFailed, DeviceUnavailable
 
 
 def number_of(name: str) -> int:
@@ -16,29 +14,33 @@ def number_of(name: str) -> int:
     return int(name.partition(":")[2] or 0)
 
 
+def cupy_for(number: int) -> tuple[Any, Any, dict[str, Any]]:
+    """(CuPy, a device, its properties). Raises DeviceUnavailable, which says what is missing."""
+    try:
+        import cupy  # only where a device is asked for
+    except ImportError as error:
+        raise DeviceUnavailable(f"device='cuda' needs CuPy: {INSTALL}") from error
+    runtime = cupy.cuda.runtime
+    try:
+        count = runtime.getDeviceCount()
+    except runtime.CUDARuntimeError as error:
+        raise DeviceUnavailable(
+            f"device='cuda' needs an NVIDIA driver, and CuPy finds none that it can use "
+            f"({error}): install or update the driver, or leave device out"
+        ) from error
+    if number >= count:
+        raise DeviceUnavailable(
+            f"there is no device 'cuda:{number}': this machine has {count}, numbered from 0"
+        )
+    return cupy, cupy.cuda.Device(number), runtime.getDeviceProperties(number)
+
+
 class Cuda:
     """A driver (see `driver.Driver`); everything runs in the order of its default stream."""
 
     def __init__(self, number: int) -> None:
-        try:
-            import cupy  # only where a device is asked for
-        except ImportError as error:
-            raise DeviceUnavailable(f"device='cuda' needs CuPy: {_INSTALL}") from error
-        self._cupy: Any = cupy
-        runtime = cupy.cuda.runtime
-        try:
-            count = runtime.getDeviceCount()
-        except runtime.CUDARuntimeError as error:
-            raise DeviceUnavailable(
-                f"device='cuda' needs an NVIDIA driver, and CuPy finds none that it can use "
-                f"({error}): install or update the driver, or leave device out"
-            ) from error
-        if number >= count:
-            raise DeviceUnavailable(
-                f"there is no device 'cuda:{number}': this machine has {count}, numbered from 0"
-            )
-        self._device = cupy.cuda.Device(number)
-        properties = runtime.getDeviceProperties(number)
+        cupy, self._device, properties = cupy_for(number)
+        self._cupy, runtime = cupy, cupy.cuda.runtime
         self.name = f"cuda:{number} ({properties['name'].decode()})"
         self.n_processors = int(properties["multiProcessorCount"])
         self.most_shared = int(properties["sharedMemPerBlockOptin"])

@@ -5,6 +5,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+INSTALL = "install bestk[gpu] (for CUDA 13) or bestk[gpu12] (for CUDA 12), or leave device out"
+
 
 class DeviceUnavailable(OSError):
     """There is no such device, or nothing to reach it with; the message says what to do."""

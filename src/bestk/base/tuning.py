@@ -35,6 +35,8 @@ class Tuning:
     """Values parsed at a time without Arrow: Python's strings take far more than numbers."""
     parquet_buffer: int = 2**18
     """Bytes of Parquet read ahead: row groups may be as large as the file."""
+    device_sums: float = 2e10
+    """Multiplications of sums of products that are worth sending rows to a device."""
     triangle_features: int = 200
     """Features up to which batches keep a triangular factor: its cost is p times that of sums."""
 

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.base.driver import INSTALL, DeviceUnavailable
 
 
 def as_real(name: str, value: Any) -> np.ndarray:
     """A real numeric array, not copied when it is one already."""
     if hasattr(value, "toarray") and not isinstance(value, np.ndarray):
         raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray()")
+    if hasattr(value, "__cuda_array_interface__"):
+        value = _from_device(name, value)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
@@ -32,6 +35,15 @@ def as_real(name: str, value: Any) -> np.ndarray:
             return array.astype(np.float64)
         raise TypeError(f"{name} has dtype {array.dtype}; convert it to float64 first")
     return array
+
+
+def _from_device(name: str, value: Any) -> np.ndarray:
+    """An array of CuPy or PyTorch, say, in the memory of the host: rows are needed there, too."""
+    try:
+        import cupy
+    except ImportError as error:
+        raise DeviceUnavailable(f"{name} is on a GPU, and that needs CuPy: {INSTALL}") from error
+    return cupy.asnumpy(cupy.asarray(value))
 
 
 def as_matrix(name: str, value: Any) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.base.dense import open_dense
 from bestk.base.fingerprint import DataDigest, gram_digest
 from bestk.base.threads import blas_threads
 from bestk.base.tuning import tuning
@@ -19,6 +20,7 @@ from bestk.base.validation import (
     names_of,
     require_consistent_gram,
     require_count,
+    require_device,
     require_finite,
     require_names,
     require_number,
@@ -116,6 +118,7 @@ class Regression:
         fit_intercept: bool = False,
         feature_names: Any = None,
         n_threads: int | None = None,
+        device: str = "cpu",
     ) -> Self:
         """Problem of X (n, p) and y (n,); X is neither copied nor changed.
 
@@ -134,7 +137,10 @@ class Regression:
             Give every model a free intercept, which is neither penalised nor counted in k.
         feature_names : p strings, or None
             Those of the data frame by default.
+        device : {"cpu", "cuda", "cuda:1", ...}
+            Where sums of products of large data are computed; see :func:`bestk.solve`.
         """
+        require_device(device)
         names = feature_names or names_of(X)
         X = as_matrix("X", X)
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
@@ -143,8 +149,11 @@ class Regression:
         as_bounds(bounds, X.shape[1])  # what is wrong with them is said before any work
         # Sums of small data come out the same whatever the number of threads.
         is_small = X.shape[0] * X.shape[1] ** 2 <= tuning().small_sums
+        dense = None
+        if device != "cpu" and X.shape[0] * X.shape[1] ** 2 >= tuning().device_sums:
+            dense = open_dense(device)
         with blas_threads(1 if is_small else n_threads):
-            moments = moments_of(X, y, weight, fit_intercept)
+            moments = moments_of(X, y, weight, fit_intercept, dense=dense)
         rows = Rows(X, y, weight)
         return cls.from_moments(moments, alpha=alpha, bounds=bounds, feature_names=names, rows=rows)
 
@@ -199,6 +208,7 @@ class Regression:
         bounds: Any = None,
         fit_intercept: bool = False,
         n_threads: int | None = None,
+        device: str = "cpu",
     ) -> Self:
         """Problem of data that arrive as batches (X_i, y_i) or (X_i, y_i, weight_i), in one pass.
 
@@ -207,16 +217,19 @@ class Regression:
         collinear ones are told apart as well as by :meth:`from_data`.
         """
         alpha = require_number("alpha", alpha, least=0.0)
+        require_device(device)
         wide, checked = joined_if_wide(checked_batches(batches))
         if wide is not None:
             return cls.from_data(
                 wide.X, wide.y, alpha=alpha, bounds=bounds, sample_weight=wide.weight,
                 fit_intercept=fit_intercept, feature_names=wide.names, n_threads=n_threads,
+                device=device,
             )  # fmt: skip
         digest, rows = DataDigest(), StandIn(fit_intercept)
+        dense = None if device == "cpu" else open_dense(device)
         with blas_threads(n_threads):
             (total,), names = moments_of_batches(
-                checked, fit_intercept, watch=(digest.add, rows.add)
+                checked, fit_intercept, watch=(digest.add, rows.add), dense=dense
             )
         return cls.from_moments(
             centred_batches(total) if fit_intercept else total,

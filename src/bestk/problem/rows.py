@@ -8,13 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bestk.base.dense import Dense
 from bestk.base.fingerprint import rows_digest
 from bestk.base.tuning import tuning
 from bestk.base.validation import as_matrix, as_vector, as_weights, names_of, require_finite
 from bestk.problem.moments import Moments, is_wide
+from bestk.problem.sums_on_device import DeviceSums
 from bestk.problem.triangles import Triangle
 
 _SMALLEST_YY = 1e-300
+# Rows whose mean is close to that of all: sums on a device begin from there.
+_ROWS_FOR_ORIGIN = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,20 +38,35 @@ class Rows:
         return rows_digest(self.X, self.y, self.weight)
 
 
-def moments_of(X, y, weight, fit_intercept, *, partial: bool | None = None) -> Moments:
+def moments_of(
+    X, y, weight, fit_intercept, *, partial: bool | None = None, dense: Dense | None = None
+) -> Moments:
     """Moments of checked arrays in units that are safe to square, or an error that says why not.
 
-    `partial` ones leave out products of different columns: by default, those of wide data.
+    `partial` ones leave out products of different columns: by default, those of wide data. Others
+    are summed up by `dense`, if it is given.
     """
     partial = is_wide(*X.shape) if partial is None else partial
-    origin = origin_of(X, y, weight, fit_intercept, partial=partial)
-    moments = origin.of_rows(X, y, weight)
+    if dense is None or partial:
+        origin = origin_of(X, y, weight, fit_intercept, partial=partial)
+    else:  # some rows of the whole table tell where it is
+        some = slice(None, None, max(1, len(y) // _ROWS_FOR_ORIGIN))
+        origin = origin_of(X[some], y[some], None, fit_intercept)
+
+    def sums_about(origin: Moments) -> Moments:
+        if dense is None or partial:
+            return origin.of_rows(X, y, weight)
+        sums = DeviceSums(origin, dense)
+        sums.add(X, y, weight)
+        return sums.moments()
+
+    moments = sums_about(origin)
     if not moments.is_safe:
         require_finite("X", X)
         require_finite("y", y)
         units = _safe_units(X, moments.extreme)
         if (units != 1.0).any():
-            moments = replace(origin, units=units).of_rows(X, y, weight)
+            moments = sums_about(replace(origin, units=units))
     require_safe_target(moments, y)
     return moments.centred() if fit_intercept else moments
 
@@ -116,13 +135,15 @@ def moments_of_batches(
     n_parts: int = 1,
     seed: int = 0,
     watch: Sequence[Callable[..., None]] = (),
+    dense: Dense | None = None,
 ) -> tuple[list[Moments], tuple[str, ...] | None]:
     """Moments about one origin of batches of rows, dealt out to parts at random, in one pass.
 
-    Whoever watches gets each batch, as checked arrays.
+    Whoever watches gets each batch, as checked arrays. Sums of all rows, without parts, may be
+    made by `dense`.
     """
     parts: list[Moments] = []
-    names = None
+    names, sums = None, None
     rng = np.random.default_rng(seed)
     n_rows = 0
     for i, X, y, weight, own in batches:
@@ -132,6 +153,10 @@ def moments_of_batches(
         if not parts:
             # The mean of the first batch is close enough as origin for the others.
             parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
+            sums = None if dense is None or n_parts > 1 else DeviceSums(parts[0], dense)
+        if sums is not None:
+            sums.add(X, y, weight)
+            continue
         part = dealt(rng, n_rows, len(y), n_parts)
         n_rows += len(y)
         for j in range(n_parts):
@@ -142,6 +167,13 @@ def moments_of_batches(
                 require_finite(f"y of batch {i}", y)
                 raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
             parts[j] = parts[j] + moments
+    if sums is not None:
+        parts = [sums.moments()]
+        if not (np.isfinite(parts[0].squares).all() and np.isfinite(parts[0].yy)):
+            raise ValueError(
+                "X or y has infinite or missing values, or X'X overflows: check the batches, and "
+                "rescale the largest columns"
+            )
     return parts, names
 
 

@@ -81,7 +81,8 @@ def solve(
         Threads for our kernels and BLAS; None means all cores.
     device : {"cpu", "cuda", "cuda:1", ...}
         A GPU that closes nodes by trying all their supports, a thousand times as many a second as
-        a core; needs ``bestk[gpu]``. ``result.engine`` says what was used.
+        a core, and sums up products of large data; needs ``bestk[gpu]``. ``result.engine`` says
+        what was used.
     checkpoint : file name or None
         Write the open tree there every `checkpoint_interval` seconds and at the end;
         :func:`resume` goes on from it, also after the process was killed.
@@ -125,6 +126,7 @@ def solve(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         n_threads=n_threads,
+        device=device,
     )
     return _solve(problem, k, include, exclude, initial_support, settings, started)
 
@@ -190,6 +192,7 @@ def resume(
             sample_weight=sample_weight,
             fit_intercept=question["fit_intercept"],
             n_threads=settings.n_threads,
+            device=settings.device,
         )
         problem = replace(problem, box=box)
     elif problem.chooses_box:  # which the run has done, unless there was nothing to choose

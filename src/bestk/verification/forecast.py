@@ -5,6 +5,7 @@ from math import comb
 import numpy as np
 
 from bestk.results.certificate import Certificate
+from bestk.verification.limits import limits
 
 # Supports that a core, and a large device, try a second.
 _PER_CORE, _PER_DEVICE = 2.5e9, 5e11
@@ -33,7 +34,7 @@ def n_supports(certificate: Certificate) -> int:
     return sum(
         comb(m, size) * count
         for (m, size), count in zip(pairs.tolist(), counts.tolist(), strict=True)
-        if 0 <= size <= m
+        if 0 <= size <= m and comb(m, size) <= limits().supports  # more are refused at once
     )
 
 

@@ -388,7 +388,7 @@ def _target(certificate: Certificate, unit: float) -> float:
 
 
 def _enumeration(
-    certificate: Certificate, evidence: Evidence, pool, device, products=None
+    certificate: Certificate, evidence: Evidence, pool, device=None, products=None
 ) -> Enumeration:
     claim = certificate.lower_bound / evidence.unit
     enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)

@@ -1,0 +1,84 @@
+"""Arrays on a device: NumPy's functions there, and rows that arrive while others are in work."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from bestk.base.cuda import cupy_for, number_of
+
+# Bytes of a block of rows, and of what one thread copies of it at a time.
+_BLOCK_BYTES, _COPY_BYTES = 2**28, 2**24
+
+
+class Dense(Protocol):
+    """Where dense sums are computed: ``xp`` has NumPy's functions for arrays there."""
+
+    xp: Any
+
+    def here(self) -> AbstractContextManager[Any]:
+        """A context in which `xp` works on this device."""
+
+    def blocks(self, X: np.ndarray) -> Iterator[tuple[slice, Any]]:
+        """Blocks of rows of a host array, there. One is valid until the next is asked for."""
+
+    def to_host(self, array: Any) -> np.ndarray: ...
+
+
+@cache
+def open_dense(name: str) -> Dense:
+    """The device with a name. Raises DeviceUnavailable."""
+    return CudaDense(number_of(name))
+
+
+class CudaDense:
+    """An NVIDIA device. Two blocks of pinned memory are filled by threads and sent in turns."""
+
+    def __init__(self, number: int) -> None:
+        self.xp, self._device, _ = cupy_for(number)
+
+    def here(self) -> AbstractContextManager[Any]:
+        return self._device
+
+    def to_host(self, array: Any) -> np.ndarray:
+        return self.xp.asnumpy(array)
+
+    def blocks(self, X: np.ndarray) -> Iterator[tuple[slice, Any]]:
+        xp, cuda = self.xp, self.xp.cuda
+        step = max(1, _BLOCK_BYTES // max(1, X.itemsize * X.shape[1]))
+        shape = min(step, len(X)), X.shape[1]
+        sending, working = cuda.Stream(non_blocking=True), cuda.get_current_stream()
+        count = 1 if len(X) <= step else 2
+        pinned = [_pinned(cuda, shape, X.dtype) for _ in range(count)]
+        there = [xp.empty(shape, X.dtype) for _ in range(count)]
+        sent, used = [cuda.Event() for _ in range(count)], [cuda.Event() for _ in range(count)]
+        with ThreadPoolExecutor() as pool:
+            for number, start in enumerate(range(0, len(X), step)):
+                turn, rows = number % count, slice(start, min(start + step, len(X)))
+                size = rows.stop - rows.start
+                if number >= count:
+                    sent[turn].synchronize()  # the memory is free to be filled again
+                    sending.wait_event(used[turn])
+                _copy(pool, X[rows], pinned[turn][:size])
+                there[turn][:size].set(pinned[turn][:size], stream=sending)
+                sent[turn].record(sending)
+                working.wait_event(sent[turn])
+                yield rows, there[turn][:size]
+                used[turn].record(working)
+        working.synchronize()
+
+
+def _pinned(cuda: Any, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    count = int(np.prod(shape))
+    memory = cuda.alloc_pinned_memory(max(1, count * np.dtype(dtype).itemsize))
+    return np.frombuffer(memory, dtype, count).reshape(shape)
+
+
+def _copy(pool: ThreadPoolExecutor, rows: np.ndarray, to: np.ndarray) -> None:
+    """By many threads: one is slower than the way to the device."""
+    step = max(1, _COPY_BYTES // max(1, rows.itemsize * rows.shape[1]))
+    parts = [slice(i, i + step) for i in range(0, len(rows), step)]
+    list(pool.map(lambda part: np.copyto(to[part], rows[part]), parts))
