@@ -99,6 +99,10 @@ class Force:
         """Sums of products of any size are worth sending rows to a device."""
         self._tune(device_sums=0.0)
 
+    def factors_on_device(self) -> None:
+        """A device factors matrices of any size."""
+        self._tune(device_factors=1)
+
     def closed_by_device_at_once(self) -> None:
         """The root goes to the device, whatever it takes."""
         self.closed_on_device()

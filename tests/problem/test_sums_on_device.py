@@ -1,10 +1,10 @@
 """Sums of products on a device are those of the host, up to rounding, however rows arrive."""
 
-from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from helpers.dense import HostDense
 from helpers.seeds import seeds
 
 import bestk
@@ -12,31 +12,6 @@ from bestk.base.driver import DeviceUnavailable
 from bestk.problem import regression
 from bestk.problem.regression import Regression
 from bestk.problem.rows import moments_of
-
-
-class HostDense:
-    """A device that is none: NumPy, and blocks of a few rows that are gone when the next comes."""
-
-    xp = np
-
-    def __init__(self) -> None:
-        self.n_rows = 0
-
-    def here(self):
-        return nullcontext()
-
-    def to_host(self, array):
-        return np.array(array)
-
-    def blocks(self, X):
-        room = np.empty((7, X.shape[1]), X.dtype)
-        for start in range(0, len(X), 7):
-            rows = slice(start, min(start + 7, len(X)))
-            block = room[: rows.stop - start]
-            block[...] = X[rows]
-            self.n_rows += len(block)
-            yield rows, block
-            block[...] = -99
 
 
 @pytest.fixture

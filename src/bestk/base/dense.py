@@ -27,6 +27,15 @@ class Dense(Protocol):
 
     def to_host(self, array: Any) -> np.ndarray: ...
 
+    def upload(self, array: np.ndarray) -> Any:
+        """A large array, there."""
+
+    def cholesky(self, Q: Any) -> Any:
+        """A lower factor of a symmetric array there; None where it has none."""
+
+    def solve_lower(self, L: Any, right: Any, *, transposed: bool = False) -> Any:
+        """x with L x = right, or L' x = right."""
+
 
 @cache
 def open_dense(name: str) -> Dense:
@@ -45,6 +54,27 @@ class CudaDense:
 
     def to_host(self, array: Any) -> np.ndarray:
         return self.xp.asnumpy(array)
+
+    def upload(self, array: np.ndarray) -> Any:
+        with self.here():
+            there = self.xp.empty(array.shape, array.dtype)
+            for rows, block in self.blocks(array):
+                there[rows] = block
+            return there
+
+    def cholesky(self, Q: Any) -> Any:
+        import cupyx
+
+        with cupyx.errstate(linalg="raise"):
+            try:
+                return self.xp.linalg.cholesky(Q)
+            except np.linalg.LinAlgError:
+                return None
+
+    def solve_lower(self, L: Any, right: Any, *, transposed: bool = False) -> Any:
+        from cupyx.scipy.linalg import solve_triangular
+
+        return solve_triangular(L, right, lower=True, trans=1 if transposed else 0)
 
     def blocks(self, X: np.ndarray) -> Iterator[tuple[slice, Any]]:
         xp, cuda = self.xp, self.xp.cuda

@@ -53,6 +53,8 @@ class Tuning:
     """Rows of a matrix, or columns of data, that are scaled at a time: in cache."""
     lanczos_steps: int = 30
     """Steps for the smallest eigenvalue: nearly all matrices need fewer, and it is only a guess."""
+    device_factors: int = 2000
+    """Features from which on a device factors matrices: below, the way there takes longer."""
     qr_multiplies: float = 1e11
     """Work up to which the data are factored to judge nearly dependent features: a minute."""
     small_features: int = 1500

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from scipy.linalg import lapack
 
 from bestk.base.constants import FREE
 from bestk.base.threads import Workers
@@ -52,10 +51,11 @@ class SplitAscent:
                 return self.split
             if factor is None or not gradient.any():
                 break
-            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-            scale = scale or inverse.trace()
+            barrier, squares = factor.inverse_sums()
+            scale = scale or barrier.sum()
             mu = weight * gradient.sum() / scale
-            t, factor, length = self._step(t, gradient, inverse, mu, length)
+            step = (gradient - mu * barrier) / (mu * squares)
+            t, factor, length = self._step(t, step, length)
             weight *= tuning().ascent_shrink
         values.append((self._mean_bound(nodes, t, k, cutoff), t))
         for _, t in sorted(values, key=lambda pair: -pair[0]):
@@ -83,18 +83,12 @@ class SplitAscent:
         gradient[moved] = b[moved] ** 2 * (1.0 / z - 1.0)
         return gradient.mean(axis=0)
 
-    def _step(
-        self, t: np.ndarray, gradient: np.ndarray, inverse: np.ndarray, mu: float, length: float
-    ):
-        """One ascent step scaled by the row sums of the barrier's Hessian, inverse squared.
+    def _step(self, t: np.ndarray, step: np.ndarray, length: float):
+        """One step of the ascent, scaled by row sums of the barrier's Hessian, inverse squared.
 
         Returns the new t, the factor of A - diag(t), and how much of the next step to try first:
         each try costs a factor.
         """
-        barrier = inverse.diagonal()
-        # Only the lower triangle is there: rows and columns together give whole rows.
-        squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
-        step = (gradient - mu * barrier) / (mu * (squares - barrier**2))
         for _ in range(10):
             candidate = np.maximum(t + length * step, 1e-6 * t.mean())
             factor = cholesky_factor(self.form.A, candidate)

@@ -1,13 +1,20 @@
 """Proofs that a matrix is positive semidefinite, and the eigenvalues worth trying.
 
-A computed eigenvalue is a guess until a Cholesky factorisation confirms it.
+A computed eigenvalue is a guess until a Cholesky factorisation confirms it. Large matrices are
+factored on a device, inside a block of `factored_on`.
 """
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import lapack
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.tuning import tuning
+from bestk.form.factors_on_device import DeviceFactors
 
 # Matrices from this size on are factored in place: a copy would be a burden.
 _LARGE = 1000
@@ -24,6 +31,9 @@ def is_positive_semidefinite(A, t, error=0.0):
     p = len(A)
     if not np.isfinite(t).all():
         return False
+    device = _device_for(p)
+    if device is not None:
+        return device.proves_definite(A, t, error)
     Q = np.array(A.T, order="F")  # A is symmetric, and this copy goes straight through memory
     Q[np.diag_indices(p)] -= t
     trace = np.trace(Q) + 1.0
@@ -37,12 +47,58 @@ def is_positive_semidefinite(A, t, error=0.0):
     return True
 
 
-def cholesky_factor(A, t):
-    """Lower Cholesky factor of A - diag(t), or None where it does not exist."""
+_devices: ContextVar[DeviceFactors | None] = ContextVar("devices", default=None)
+
+
+@contextmanager
+def factored_on(device: DeviceFactors | None) -> Iterator[None]:
+    """Have large matrices factored by a device inside the block; None leaves it to the CPU."""
+    token = _devices.set(device)
+    try:
+        yield
+    finally:
+        _devices.reset(token)
+
+
+def _device_for(p: int) -> DeviceFactors | None:
+    return _devices.get() if p >= tuning().device_factors else None
+
+
+class Factor(Protocol):
+    """What is asked of a factor of A - diag(t): what its inverse looks like, and solutions."""
+
+    def inverse_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """The diagonal of the inverse, and sums of the squares of its rows. Spends the factor."""
+
+    def solve(self, right: np.ndarray) -> np.ndarray: ...
+
+
+class _HostFactor:
+    """The lower Cholesky factor itself."""
+
+    def __init__(self, lower: np.ndarray) -> None:
+        self.lower = lower
+
+    def inverse_sums(self) -> tuple[np.ndarray, np.ndarray]:
+        inverse, _ = lapack.dpotri(self.lower, lower=1, overwrite_c=1)
+        diagonal = inverse.diagonal().copy()
+        # Only the lower triangle is there: rows and columns together give whole rows.
+        squares = np.einsum("ij,ij->i", inverse, inverse) + np.einsum("ij,ij->j", inverse, inverse)
+        return diagonal, squares - diagonal**2
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        return lapack.dpotrs(self.lower, right, lower=1)[0]
+
+
+def cholesky_factor(A: np.ndarray, t: Any) -> Factor | None:
+    """Of A - diag(t), or None where it does not exist."""
+    device = _device_for(len(A))
+    if device is not None:
+        return device.factor(A, t)
     Q = np.array(A.T, order="F")
     Q[np.diag_indices(len(A))] -= t
-    factor, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)
-    return None if failed else factor
+    lower, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)
+    return None if failed else _HostFactor(lower)
 
 
 def smallest_eigenvalue(A):
@@ -58,7 +114,7 @@ def smallest_eigenvalue(A):
     diagonal, off = np.zeros(steps), np.zeros(steps)
     previous = np.inf
     for i in range(steps):
-        w = lapack.dpotrs(factor, basis[i], lower=1)[0]
+        w = factor.solve(basis[i])
         diagonal[i] = basis[i] @ w
         for _ in range(2):
             w -= basis[: i + 1].T @ (basis[: i + 1] @ w)

@@ -1,15 +1,20 @@
 """One search: from a presolved problem to a result with its certificate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
 
+from bestk.base.dense import open_dense
 from bestk.base.fingerprint import fingerprint
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers, blas_threads, default_threads
+from bestk.base.tuning import tuning
 from bestk.devices.opening import open_device
+from bestk.form.definiteness import factored_on
+from bestk.form.factors_on_device import DeviceFactors
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.assumptions import assumptions_of
@@ -31,10 +36,15 @@ HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("b
 _ROUNDING = 1e-9
 
 
-def small_blas(problem: Regression, settings: Settings):
-    """A context in which BLAS uses one thread, or for large problems those of the settings."""
+@contextmanager
+def small_blas(problem: Regression, settings: Settings) -> Iterator[None]:
+    """BLAS uses one thread, or for large problems those of the settings, and the device if any."""
     few = 1 if problem.moments.is_small else None
-    return blas_threads(few or settings.n_threads or default_threads())
+    device = None
+    if settings.device != "cpu" and problem.n_features >= tuning().device_factors:
+        device = DeviceFactors(open_dense(settings.device))
+    with blas_threads(few or settings.n_threads or default_threads()), factored_on(device):
+        yield
 
 
 def solve_presolved(

@@ -1,0 +1,113 @@
+"""Factors on a device: what is proven is true, and searches come to the same models."""
+
+import numpy as np
+import pytest
+from helpers.dense import HostDense
+from helpers.seeds import seeds
+
+import bestk
+from bestk.base.driver import DeviceUnavailable
+from bestk.form import definiteness
+from bestk.form.definiteness import (
+    cholesky_factor,
+    factored_on,
+    is_positive_semidefinite,
+    uniform_charge,
+)
+from bestk.form.factors_on_device import DeviceFactors
+
+
+@pytest.fixture
+def cuda():
+    from bestk.base.dense import CudaDense
+
+    try:
+        return CudaDense(0)
+    except DeviceUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.cuda)])
+def device(request):
+    dense = HostDense() if request.param == "host" else request.getfixturevalue("cuda")
+    return DeviceFactors(dense)
+
+
+def correlations(rng, p):
+    """A unit diagonal, and eigenvalues down to nothing."""
+    rank = int(rng.integers(1, 2 * p))
+    X = rng.standard_normal((rank, p)) + rng.choice([0.0, 3.0]) * rng.standard_normal((rank, 1))
+    A = X.T @ X + rng.choice([0.0, 1e-8, 0.1]) * np.eye(p)
+    scale = 1.0 / np.sqrt(A.diagonal())
+    return A * scale[:, None] * scale
+
+
+@seeds(300, chunk=30)
+def test_what_is_proven_is_true(seed, device, force):
+    rng = np.random.default_rng([seed, 21])
+    p = int(rng.integers(1, 30))
+    A = correlations(rng, p)
+    smallest = np.linalg.eigvalsh(A)[0]
+    t = rng.uniform(0.0, 1.0, p)
+    t *= smallest / t.max() * (1.0 + rng.choice([-1e-3, -1e-9, 0.0, 1e-12, 1e-6, 0.5]))
+    force.factors_on_device()
+    with factored_on(device):
+        proven = is_positive_semidefinite(A, t, rng.choice([0.0, 1e-14]))
+    if proven:
+        assert np.linalg.eigvalsh(A - np.diag(t))[0] >= -1e-15 * p
+    if smallest - t.max() > 1e-11 * p:
+        assert proven
+
+
+def test_a_factor_that_is_wrong_proves_nothing(device, force, monkeypatch):
+    """Whatever the library returns: the residual is looked at."""
+    force.factors_on_device()
+    A = correlations(np.random.default_rng(4), 12) + 0.5 * np.eye(12)
+    dense = device.dense
+    right = dense.cholesky
+    for change in (1e-3, 1e-7, np.nan):
+        monkeypatch.setattr(dense, "cholesky", lambda Q, change=change: right(Q) * (1.0 + change))
+        with factored_on(device):
+            assert not is_positive_semidefinite(A, np.zeros(12))
+    monkeypatch.setattr(dense, "cholesky", right)
+    with factored_on(device):
+        assert is_positive_semidefinite(A, np.zeros(12))
+        assert not is_positive_semidefinite(A, np.full(12, np.inf))
+
+
+@seeds(40, chunk=10)
+def test_factors_are_those_of_the_host(seed, device, force):
+    rng = np.random.default_rng([seed, 22])
+    p = int(rng.integers(1, 30))
+    A, t = correlations(rng, p) + 0.1 * np.eye(p), rng.uniform(0.0, 0.05, p)
+    here = cholesky_factor(A, t)
+    force.factors_on_device()
+    with factored_on(device):
+        there = cholesky_factor(A, t)
+        assert cholesky_factor(A, 2.0) is None
+        assert uniform_charge(A) > 0.0
+    right = rng.standard_normal(p)
+    np.testing.assert_allclose(there.solve(right), here.solve(right), rtol=1e-9, atol=1e-12)
+    for mine, other in zip(there.inverse_sums(), here.inverse_sums(), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize("bounds", [None, (-2.0, 2.0)])
+def test_searches_come_to_the_same_model(bounds, device, force, monkeypatch):
+    X, y, _ = bestk.datasets.make_synthetic(100, 40, k=6, rho=0.9)
+    plain = bestk.solve(X, y, 6, alpha=0.1, bounds=bounds)
+    force.factors_on_device()
+    force.shared_charges()
+    used = []
+    matrix = DeviceFactors._matrix
+    monkeypatch.setattr(
+        DeviceFactors, "_matrix", lambda self, A, t: (used.append(len(A)), matrix(self, A, t))[1]
+    )
+    monkeypatch.setattr("bestk.search.run.open_dense", lambda name: device.dense)
+    monkeypatch.setattr("bestk.search.run.open_device", lambda name: None)
+    there = bestk.solve(X, y, 6, alpha=0.1, bounds=bounds, device="cuda")
+    assert used
+    np.testing.assert_array_equal(there.support, plain.support)
+    assert there.status is plain.status
+    assert there.certificate.verify(X, y)
+    assert definiteness._devices.get() is None
