@@ -7,7 +7,8 @@ Each seed decides a problem, its options, how it is given (rows, batches, Gram m
 of the search and its limits, and whether search or verifier work by rows, as they do on wide data,
 or boxes are narrowed at once, as they are in large trees. It decides how small units of work are,
 when these close nodes by enumeration and look for charges of their own, and on which engine they
-run: serial, threads, or one that does all that an engine may do. A finding is an exception, a bound
+run: serial, threads, or one that does all that an engine may do; some have a device beside it, in
+NumPy or the kernels themselves, compiled as plain C++. A finding is an exception, a bound
 above the true optimum, a model worse than claimed, a certificate that does not verify, or a false
 one that does. Where a Gram matrix is all that is known and features are nearly dependent, the
 result states an assumption; a verifier that does not follow is counted as a refusal.
@@ -15,19 +16,25 @@ result states an assumption; a verifier that does not follow is counted as a ref
 
 import argparse
 import sys
+import tempfile
 import traceback
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from helpers.devices import Plain, using
+from helpers.emulator import COMPILER, Emulator
 from helpers.engines import Hostile, exploring_with
 from helpers.forcing import forced
 from helpers.instances import REGIMES, Instance, make, make_tree, tolerance
 
 from bestk import Advanced, Problem, Result, Status
+from bestk.devices.scanner import Scanner
 from bestk.verification.verify import verify_batches
 
 _PIECE = 100
@@ -123,8 +130,33 @@ def in_units(seed: int):
             force.shared_charges()
         if rng.random() < 0.3:
             force.scans_before_bounds()
-        with exploring_with(Hostile(seed)) if engine == "hostile" else nullcontext():
-            yield {"n_threads": 2} if engine == "threads" else {}
+        more = {"n_threads": 2} if engine == "threads" else {}
+        with ExitStack() as stack:
+            if engine == "hostile":
+                stack.enter_context(exploring_with(Hostile(seed)))
+            device = device_of(seed)
+            if device is not None:
+                most = float(np.random.default_rng([seed, 83]).choice([10.0, 100.0, 1e9]))
+                force.closed_on_device(most=most)
+                stack.enter_context(using(device))
+                more |= {"device": "cuda"}
+            yield more
+
+
+def device_of(seed: int):
+    """A device for some seeds: in NumPy, or the kernels themselves where a compiler is at hand."""
+    drawn = np.random.default_rng([seed, 82]).random()
+    if drawn > 0.2:
+        return None
+    return emulated() if drawn < 0.1 and COMPILER else Plain()
+
+
+@cache
+def emulated() -> Scanner:
+    folder = tempfile.TemporaryDirectory()
+    scanner = Scanner(Emulator(Path(folder.name)))
+    scanner.folder = folder  # type: ignore[attr-defined]  # kept as long as the scanner
+    return scanner
 
 
 def centred(instance: Instance) -> Instance:
