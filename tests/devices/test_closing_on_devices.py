@@ -11,6 +11,7 @@ from helpers import instances
 from helpers.checks import assert_same_run, check_result, configuration
 from helpers.devices import Plain, using
 from helpers.emulator import COMPILER, Emulator
+from helpers.forcing import forced
 from helpers.seeds import seeds
 
 import bestk
@@ -105,6 +106,19 @@ def test_a_lost_device_loses_nothing(calls, force):
     force.closed_on_device(most=1000)
     with using(Plain(fails_after=calls)):
         result = bestk.solve(X, y, 6, alpha=1e-3, device="cuda", n_threads=2)
+    assert result.status is Status.OPTIMAL
+    np.testing.assert_array_equal(result.support, plain.support)
+    assert result.engine == "2 threads (plain:0 (NumPy) is gone)"
+    assert result.certificate.verify(X, y)
+
+
+def test_a_device_that_is_lost_at_the_root_loses_nothing(force):
+    X, y = small()
+    plain = bestk.solve(X, y, 6, alpha=1e-3)
+    force.closed_by_device_at_once()
+    with using(Plain(fails_after=0)) as device:
+        result = bestk.solve(X, y, 6, alpha=1e-3, device="cuda", n_threads=2)
+    assert device.n_calls == 1
     assert result.status is Status.OPTIMAL
     np.testing.assert_array_equal(result.support, plain.support)
     assert result.engine == "2 threads (plain:0 (NumPy) is gone)"
@@ -235,6 +249,7 @@ def test_a_long_enumeration_is_resumed_in_its_midst(supports, tmp_path, force, m
         partial(bestk.solve, X, y, 5), checkpoint=path, callback=lambda s: s.n_supports > supports
     )
     assert stopped.status is Status.STOPPED
+    saved = path.read_bytes()
     again = solve(partial(bestk.resume, path, X, y))
     assert again.n_nodes == whole.n_nodes == 1
     assert (again.objective, again.gap) == (whole.objective, 0.0)
@@ -242,3 +257,9 @@ def test_a_long_enumeration_is_resumed_in_its_midst(supports, tmp_path, force, m
     all_of_it, first, rest = counts
     assert 0 < first < all_of_it
     assert first + rest == all_of_it
+    # On the CPU a resumed run has its own way.
+    path.write_bytes(saved)
+    with forced():
+        other = bestk.resume(path, X, y, device="cpu")
+    assert other.status is Status.OPTIMAL
+    np.testing.assert_array_equal(other.support, whole.support)

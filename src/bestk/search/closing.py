@@ -85,9 +85,15 @@ class Closing:
             return np.inf
         return tuning().units_per_node * n_open * bounder.searching / bounder.n_units
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether a run before this one was in the midst of closing everything."""
+        return self.saved is not None and self.workers.device is not None
+
     def close_all(self) -> None:
         """All that is open."""
         self.close(self.space.frontier.pop(len(self.space.frontier)))
+        self.saved = None
 
     def close(self, nodes: list[Node]) -> list[Node]:
         """Enumerate nodes; those with too many near-optimal supports go to the queue instead."""
@@ -166,7 +172,7 @@ class Closing:
         self._asked.remove(asked)
 
     def take(self, asked: "Asked") -> list[Node]:
-        """Take over what the device has found; nodes that resisted it."""
+        """Take over what the device has found; nodes that resisted it, or that it has lost."""
         self._asked.remove(asked)
         self.space.n_supports += asked.progress.n_sets
         try:
@@ -174,7 +180,7 @@ class Closing:
         except DeviceFailed as failure:
             self.workers.give_up_device(failure)
             self.space.open_again(asked.nodes)
-            return []
+            return asked.nodes
 
 
 class Asked:
@@ -194,10 +200,6 @@ class Asked:
             enumeration.hits_by_device, space.form, [closing._left(node) for node in nodes],
             space.incumbent.value, pool.device, workers, stop, progress,
         )  # fmt: skip
-
-    @property
-    def cost(self) -> float:
-        return sum(node.cost for node in self.nodes)
 
     @property
     def is_done(self) -> bool:

@@ -119,7 +119,7 @@ class Flight:
     def _launch(self) -> None:
         space = self.space
         at_first = self.bounder.n_units == 0 and self.closing.is_worth_all
-        if at_first or self.closing.saved is not None:  # which a run before this one was about
+        if at_first or self.closing.goes_on:
             self.closing.close_all()
         while space.frontier and len(self._flying) < self.forming.in_flight:
             node = space.frontier.pop(1)[0]
