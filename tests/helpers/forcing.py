@@ -100,8 +100,8 @@ class Force:
         self._tune(device_sums=0.0)
 
     def factors_on_device(self) -> None:
-        """A device factors matrices of any size."""
-        self._tune(device_factors=1)
+        """A device factors matrices of any size, and multiplies with wide data."""
+        self._tune(device_factors=1, device_products=0)
 
     def closed_by_device_at_once(self) -> None:
         """The root goes to the device, whatever it takes."""

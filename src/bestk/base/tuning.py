@@ -55,6 +55,8 @@ class Tuning:
     """Steps for the smallest eigenvalue: nearly all matrices need fewer, and it is only a guess."""
     device_factors: int = 2000
     """Features from which on a device factors matrices: below, the way there takes longer."""
+    device_products: float = 2e7
+    """Entries of wide data from which on a device multiplies batches of nodes with them."""
     qr_multiplies: float = 1e11
     """Work up to which the data are factored to judge nearly dependent features: a minute."""
     small_features: int = 1500

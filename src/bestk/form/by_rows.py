@@ -5,6 +5,7 @@ unknowns as there are rows (Woodbury), and relaxations are solved over a core of
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,6 +16,7 @@ from bestk.base.constants import OUT
 from bestk.base.tuning import tuning
 from bestk.form.dense import DenseMatrix, slope_errors
 from bestk.form.matrix import CAUTION, Around, Core, Matrix, Slopes, Systems
+from bestk.form.on_device import OutOfMemory, device_for_products
 from bestk.problem.moments import is_wide
 
 # Times the error of the data by which the penalty may be smaller than it is computed.
@@ -165,7 +167,7 @@ class _Slopes:
         fitted = g @ matrix.Z[used]
         rest = (matrix.ridge[used] - t[used]) * g
         u = np.zeros((len(rows), matrix.p))
-        u[:, self.live] = self.c[self.live] - fitted @ self.Z.T
+        u[:, self.live] = self.c[self.live] - self._products(fitted)
         u[:, used] -= rest
         self.u[rows] = u
         self.quadratic[rows] = (fitted * fitted).sum(axis=1) + (rest * g).sum(axis=1)
@@ -173,6 +175,14 @@ class _Slopes:
         g1, terms = np.abs(g).sum(axis=1), matrix.n + len(used) + 16
         for row, size in zip(rows, g1, strict=True):
             self.error[row], self.lost[row] = slope_errors(terms, size, CAUTION * self.eps)
+
+    def _products(self, fitted: np.ndarray) -> np.ndarray:
+        """With the live features; by a device those with all of them, as it has them all."""
+        device = device_for_products(self.Z.size)
+        if device is not None:
+            with suppress(OutOfMemory):
+                return device.times(fitted, self.matrix.Z)[:, self.live]
+        return fitted @ self.Z.T
 
 
 class _Systems:

@@ -1,12 +1,10 @@
 """Proofs that a matrix is positive semidefinite, and the eigenvalues worth trying.
 
 A computed eigenvalue is a guess until a Cholesky factorisation confirms it. Large matrices are
-factored on a device, inside a block of `factored_on`.
+factored on a device, if there is one in use.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +12,7 @@ from scipy.linalg import lapack
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.tuning import tuning
-from bestk.form.factors_on_device import DeviceFactors
+from bestk.form.on_device import OutOfMemory, device_for_factors
 
 # Matrices from this size on are factored in place: a copy would be a burden.
 _LARGE = 1000
@@ -31,9 +29,10 @@ def is_positive_semidefinite(A, t, error=0.0):
     p = len(A)
     if not np.isfinite(t).all():
         return False
-    device = _device_for(p)
+    device = device_for_factors(p)
     if device is not None:
-        return device.proves_definite(A, t, error)
+        with suppress(OutOfMemory):
+            return device.proves_definite(A, t, error)
     Q = np.array(A.T, order="F")  # A is symmetric, and this copy goes straight through memory
     Q[np.diag_indices(p)] -= t
     trace = np.trace(Q) + 1.0
@@ -45,23 +44,6 @@ def is_positive_semidefinite(A, t, error=0.0):
     except np.linalg.LinAlgError:
         return False
     return True
-
-
-_devices: ContextVar[DeviceFactors | None] = ContextVar("devices", default=None)
-
-
-@contextmanager
-def factored_on(device: DeviceFactors | None) -> Iterator[None]:
-    """Have large matrices factored by a device inside the block; None leaves it to the CPU."""
-    token = _devices.set(device)
-    try:
-        yield
-    finally:
-        _devices.reset(token)
-
-
-def _device_for(p: int) -> DeviceFactors | None:
-    return _devices.get() if p >= tuning().device_factors else None
 
 
 class Factor(Protocol):
@@ -92,9 +74,10 @@ class _HostFactor:
 
 def cholesky_factor(A: np.ndarray, t: Any) -> Factor | None:
     """Of A - diag(t), or None where it does not exist."""
-    device = _device_for(len(A))
+    device = device_for_factors(len(A))
     if device is not None:
-        return device.factor(A, t)
+        with suppress(OutOfMemory):
+            return device.factor(A, t)
     Q = np.array(A.T, order="F")
     Q[np.diag_indices(len(A))] -= t
     lower, failed = lapack.dpotrf(Q, lower=1, clean=1, overwrite_a=1)

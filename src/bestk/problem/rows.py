@@ -1,5 +1,6 @@
 """From arrays and batches to what a problem keeps of them."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -56,9 +57,14 @@ def moments_of(
     def sums_about(origin: Moments) -> Moments:
         if dense is None or partial:
             return origin.of_rows(X, y, weight)
-        sums = DeviceSums(origin, dense)
-        sums.add(X, y, weight)
-        return sums.moments()
+        try:
+            sums = DeviceSums(origin, dense)
+            sums.add(X, y, weight)
+            return sums.moments()
+        except MemoryError:
+            text = "the device has no memory for sums of products; the CPU makes them"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            return origin.of_rows(X, y, weight)
 
     moments = sums_about(origin)
     if not moments.is_safe:

@@ -13,8 +13,7 @@ from bestk.base.settings import Settings
 from bestk.base.threads import Workers, blas_threads, default_threads
 from bestk.base.tuning import tuning
 from bestk.devices.opening import open_device
-from bestk.form.definiteness import factored_on
-from bestk.form.factors_on_device import DeviceFactors
+from bestk.form.on_device import DeviceWork, dense_work_on, device_in_use
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.assumptions import assumptions_of
@@ -42,8 +41,8 @@ def small_blas(problem: Regression, settings: Settings) -> Iterator[None]:
     few = 1 if problem.moments.is_small else None
     device = None
     if settings.device != "cpu" and problem.n_features >= tuning().device_factors:
-        device = DeviceFactors(open_dense(settings.device))
-    with blas_threads(few or settings.n_threads or default_threads()), factored_on(device):
+        device = DeviceWork(open_dense(settings.device))
+    with blas_threads(few or settings.n_threads or default_threads()), dense_work_on(device):
         yield
 
 
@@ -93,7 +92,7 @@ def solve_presolved(
                 status = tree.run()
             bound, n_nodes, history = tree.space.lower_bound, tree.space.n_nodes, tree.watch.history
             started = tree.watch.started
-            recorder, engine = tree.space.recorder, pool.words
+            recorder, engine = tree.space.recorder, _engine(pool)
     finally:
         progress.close()
     searched, bound = bound, min(bound, _certain(incumbent))
@@ -117,6 +116,12 @@ def solve_presolved(
         started,
         engine,
     )
+
+
+def _engine(pool: Workers) -> str:
+    """What did the work, in words, and what a device could not do."""
+    device = device_in_use()
+    return f"{pool.words} ({device.failure})" if device and device.failure else pool.words
 
 
 def _certain(incumbent: Incumbent) -> float:
