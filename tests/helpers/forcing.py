@@ -97,7 +97,7 @@ class Force:
 
     def sums_on_device(self) -> None:
         """Sums of products of any size are worth sending rows to a device."""
-        self._tune(device_sums=0.0)
+        self._tune(device_sums=0.0, device_columns=1)
 
     def factors_on_device(self) -> None:
         """A device factors matrices of any size, and multiplies with wide data."""

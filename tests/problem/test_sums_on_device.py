@@ -65,7 +65,8 @@ def test_sums_of_rows(seed, dense):
 
 
 @seeds(40, chunk=10)
-def test_sums_of_batches(seed, dense, monkeypatch):
+def test_sums_of_batches(seed, dense, monkeypatch, force):
+    force.sums_on_device()
     X, y, weight, intercept = data(seed)
     cuts = [0, len(y) // 3, len(y) // 2, len(y)]
     pairs = [(a, b) for a, b in pairwise(cuts) if a < b]

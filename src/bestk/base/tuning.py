@@ -37,6 +37,8 @@ class Tuning:
     """Bytes of Parquet read ahead: row groups may be as large as the file."""
     device_sums: float = 2e10
     """Multiplications of sums of products that are worth sending rows to a device."""
+    device_columns: int = 500
+    """The same for rows whose number is not known beforehand, in columns."""
     triangle_features: int = 200
     """Features up to which batches keep a triangular factor: its cost is p times that of sums."""
 

@@ -161,6 +161,7 @@ def fit(
         bounds=bounds(lower, upper, nonnegative, auto_bounds),
         fit_intercept=intercept,
         n_threads=threads,
+        device=device,
     )
     with display(quiet) as progress:
         if checkpoint is not None and checkpoint.exists():
@@ -276,6 +277,7 @@ def path(
         bounds=bounds(lower, upper, nonnegative, auto_bounds),
         fit_intercept=intercept,
         n_threads=threads,
+        device=device,
     )
     with display(quiet, n_searches=len(sizes)) as progress:
         found = problem.solve_path(sizes, progress=progress, **options)

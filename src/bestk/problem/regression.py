@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -226,7 +227,7 @@ class Regression:
                 device=device,
             )  # fmt: skip
         digest, rows = DataDigest(), StandIn(fit_intercept)
-        dense = None if device == "cpu" else open_dense(device)
+        dense = None if device == "cpu" else partial(open_dense, device)
         with blas_threads(n_threads):
             (total,), names = moments_of_batches(
                 checked, fit_intercept, watch=(digest.add, rows.add), dense=dense

@@ -141,12 +141,12 @@ def moments_of_batches(
     n_parts: int = 1,
     seed: int = 0,
     watch: Sequence[Callable[..., None]] = (),
-    dense: Dense | None = None,
+    dense: Callable[[], Dense] | None = None,
 ) -> tuple[list[Moments], tuple[str, ...] | None]:
     """Moments about one origin of batches of rows, dealt out to parts at random, in one pass.
 
     Whoever watches gets each batch, as checked arrays. Sums of all rows, without parts, may be
-    made by `dense`.
+    made by what `dense` opens, if there are many columns.
     """
     parts: list[Moments] = []
     names, sums = None, None
@@ -159,7 +159,8 @@ def moments_of_batches(
         if not parts:
             # The mean of the first batch is close enough as origin for the others.
             parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
-            sums = None if dense is None or n_parts > 1 else DeviceSums(parts[0], dense)
+            if dense is not None and n_parts == 1 and X.shape[1] >= tuning().device_columns:
+                sums = DeviceSums(parts[0], dense())
         if sums is not None:
             sums.add(X, y, weight)
             continue
