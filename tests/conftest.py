@@ -6,9 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from helpers.blas import blas_now, set_blas
+from helpers.dense import HostDense
 from helpers.forcing import Force, forced
 
 import bestk
+from bestk.base.dense import CudaDense
+from bestk.base.driver import DeviceUnavailable
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +101,18 @@ def no_triangles(force) -> None:
 def long_methods(force) -> None:
     """Bounds run until they have converged."""
     force.methods(admm=3000, subgradient=3000, closeness=1e-4, sweeps=5000)
+
+
+@pytest.fixture
+def cuda_dense():
+    """Dense work of a real device."""
+    try:
+        return CudaDense(0)
+    except DeviceUnavailable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.cuda)])
+def dense(request):
+    """Dense work of a device, in NumPy and of a real one."""
+    return HostDense() if request.param == "host" else request.getfixturevalue("cuda_dense")

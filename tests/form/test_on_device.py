@@ -8,24 +8,12 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk import Advanced
-from bestk.base.driver import DeviceUnavailable
 from bestk.form.definiteness import cholesky_factor, is_positive_semidefinite, uniform_charge
 from bestk.form.on_device import DeviceWork, dense_work_on, device_in_use
 
 
 @pytest.fixture
-def cuda():
-    from bestk.base.dense import CudaDense
-
-    try:
-        return CudaDense(0)
-    except DeviceUnavailable as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.cuda)])
-def device(request):
-    dense = HostDense() if request.param == "host" else request.getfixturevalue("cuda")
+def device(dense):
     return DeviceWork(dense)
 
 

@@ -14,21 +14,6 @@ from bestk.problem.regression import Regression
 from bestk.problem.rows import moments_of
 
 
-@pytest.fixture
-def cuda():
-    from bestk.base.dense import CudaDense
-
-    try:
-        return CudaDense(0)
-    except DeviceUnavailable as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.cuda)])
-def dense(request):
-    return HostDense() if request.param == "host" else request.getfixturevalue("cuda")
-
-
 def data(seed):
     rng = np.random.default_rng([seed, 12])
     n, p = int(rng.integers(1, 60)), int(rng.integers(1, 9))
@@ -126,9 +111,9 @@ def test_arrays_on_a_device_need_its_package(monkeypatch):
 
 
 @pytest.mark.cuda
-def test_arrays_on_a_device_are_taken(cuda):
+def test_arrays_on_a_device_are_taken(cuda_dense):
     X, y, _ = bestk.datasets.make_synthetic(60, 12, k=3, rho=0.5)
     plain = bestk.solve(X, y, 3)
-    there = bestk.solve(cuda.xp.asarray(X), cuda.xp.asarray(y), 3)
+    there = bestk.solve(*map(cuda_dense.xp.asarray, (X, y)), 3)
     assert there.objective == plain.objective
     np.testing.assert_array_equal(there.coef, plain.coef)
