@@ -91,8 +91,8 @@ class Force:
         self._tune(
             per_device_support=1.0, per_device_row=0.0, per_device_first=0.0,
             per_device_beginning=0.0, per_device_node=0.0, device_close=most, device_bounds=0.0,
-            device_batch=batch * most, per_support=1e3, per_closing=0.0, units_per_node=0.0,
-            preparing_counts=0.0, piece_seconds=1e18, longest_piece=1e18,
+            device_batch=batch * most, device_gain=0.0, per_support=1e3, per_closing=0.0,
+            units_per_node=0.0, preparing_counts=0.0, piece_seconds=1e18, longest_piece=1e18,
         )  # fmt: skip
 
     def sums_on_device(self) -> None:

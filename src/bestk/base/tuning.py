@@ -191,19 +191,21 @@ class Tuning:
 
     # Enumeration on a device ----------------------------------------------------------------
 
-    per_device_support: float = 2.2e-13
+    per_device_support: float = 3.4e-13
     """Seconds per support that a large device scans."""
     per_device_row: float = 1e-11
     """Seconds per row of pairs: tiles are as wide as 32 columns, at least."""
-    per_device_first: float = 1e-9
+    per_device_first: float = 8e-10
     """Seconds per first feature of triples: what a block prepares."""
-    per_device_beginning: float = 3e-8
+    per_device_beginning: float = 6e-9
     """Seconds per prefix, and feature in it: it is eliminated for itself."""
     per_device_node: float = 3e-4
     """Seconds around one node: its matrix is conditioned and sent, what is left is looked at."""
+    device_gain: float = 20.0
+    """How many times as long a thread must take: there are many threads, and one device."""
     device_close: float = 3e-4
     """Model seconds of a device up to which it always closes a node."""
-    device_bounds: float = 60.0
+    device_bounds: float = 30.0
     """The same in bounds: the subtree would have more nodes."""
     device_batch: float = 0.02
     """Model seconds of nodes that go to a device together: it has many to work on at a time."""

@@ -59,10 +59,9 @@ def closing_cost(n_free: int, n_inside: int, r: int, *, device: bool = False) ->
 
 
 def is_for_device(n_free: int, n_inside: int, r: int) -> bool:
-    """Whether a device would try all supports of a node sooner than a thread."""
-    prices = prices_of(tuning())
-    on_device = device_seconds(prices, n_free, n_inside, r)
-    return bool(r < n_free and on_device < scan_seconds(prices, n_free, n_inside, r))
+    """Whether a device would try all supports of a node much sooner than a thread."""
+    seconds = device_seconds(prices_of(tuning()), n_free, n_inside, r)
+    return bool(r < n_free and np.isfinite(seconds))
 
 
 class Remainder(NamedTuple):
