@@ -18,7 +18,7 @@ test: lint  ## lint, types, then all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-gpu:  ## tests that need an NVIDIA device, with the packages of PYTHON: nothing is installed
-	PYTHONPATH=src:tests $(PYTHON) -m pytest -p no:cacheprovider -m cuda tests/devices tests/form/test_on_device.py tests/problem/test_sums_on_device.py tests/verification/test_on_device.py
+	PYTHONPATH=src:tests $(PYTHON) -m pytest -p no:cacheprovider -m cuda tests/devices tests/form/test_dense_on_device.py tests/problem/test_sums_on_device.py tests/verification/test_on_device.py
 
 fuzz: .venv/.installed  ## random problems against brute force and the verifier, for SECONDS
 	$(BIN)/python tests/fuzz.py --seconds $(SECONDS) --workers $(WORKERS) $(ARGS)

@@ -22,7 +22,7 @@ from benchmarks.harness.machine import describe
 RESULTS = Path(__file__).parents[1] / "results"
 TESTS = [
     "tests/devices",
-    "tests/form/test_on_device.py",
+    "tests/form/test_dense_on_device.py",
     "tests/problem/test_sums_on_device.py",
     "tests/verification/test_on_device.py",
 ]
