@@ -85,13 +85,15 @@ class CudaDense:
         pinned = [_pinned(cuda, shape, X.dtype) for _ in range(count)]
         there = [xp.empty(shape, X.dtype) for _ in range(count)]
         sent, used = [cuda.Event() for _ in range(count)], [cuda.Event() for _ in range(count)]
+        for event in used:  # the memory may be that of work which is not done yet
+            event.record(working)
         with ThreadPoolExecutor() as pool:
             for number, start in enumerate(range(0, len(X), step)):
                 turn, rows = number % count, slice(start, min(start + step, len(X)))
                 size = rows.stop - rows.start
                 if number >= count:
                     sent[turn].synchronize()  # the memory is free to be filled again
-                    sending.wait_event(used[turn])
+                sending.wait_event(used[turn])
                 _copy(pool, X[rows], pinned[turn][:size])
                 there[turn][:size].set(pinned[turn][:size], stream=sending)
                 sent[turn].record(sending)
