@@ -8,12 +8,13 @@
 //
 //   begin      eliminates a prefix in double precision: `rows` of its factor, `unit` lengths
 //   correlate  what is left of M, scaled to a unit diagonal, in single precision: upper triangle
-//   scan       lists each first feature with a pair behind it that single precision does not prove
+//   scan       lists first features with pairs behind them that single precision does not prove
 //   judge      keeps those for which double precision does not prove it either
 //
 // A prefix that is not positive definite itself is kept with -1 in place of a first feature.
 //
-// WARPS, FIRSTS, SUBTILES, MOST_PREFIX, FLAT and MARGIN come from the program that compiles this.
+// WARPS, FIRSTS, SUBTILES, BLOCKS, MOST_COLUMNS, MOST_PREFIX, FLAT and MARGIN come from the program
+// that compiles this.
 
 #ifndef DYNAMIC_SHARED
 #define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
@@ -34,6 +35,15 @@ struct Segment {
 struct Head {
     int segment;
     int count;  // features after the prefix; none if the prefix itself is not positive definite
+};
+
+// A first feature, and places that are in every pair behind it which is not proven. If these are
+// more than there is room for, any pair may be one.
+struct Suspect {
+    int item;
+    int first;
+    int count;
+    int column[MOST_COLUMNS];
 };
 
 // C(n, r) for r <= MOST_PREFIX, as rows of numbers that are exact where they matter.
@@ -146,13 +156,24 @@ extern "C" __global__ void correlate(const Segment* segments, const Head* heads,
     rows += (size_t)item * most_prefix * width;
     unit += (size_t)item * width;
     C += (size_t)item * width * width;
-    for (int u = max(top, pad); u < top + 8; ++u)
-        for (int v = u / 32 * 32 + threadIdx.x; v < width; v += blockDim.x) {
-            float x = NOTHING;
-            if (v > u)
-                x = (float)(left_of(M, m, pad, m - head.count, rows, width, q, u, v) * (unit[u] * unit[v]));
-            C[(size_t)u * width + v] = x;
+    for (int v = top / 32 * 32 + threadIdx.x; v < width; v += blockDim.x) {
+        double x[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int u = top + i;
+            x[i] = u >= pad && v > u ? M[(size_t)(m + u - width) * m + m + v - width] : 0.0;
         }
+        for (int l = 0; l < q; ++l) {
+            const double right = rows[l * width + v];
+#pragma unroll
+            for (int i = 0; i < 8; ++i) x[i] -= rows[l * width + top + i] * right;
+        }
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const int u = top + i;
+            if (u >= pad) C[(size_t)u * width + v] = v > u ? (float)(x[i] * (unit[u] * unit[v])) : NOTHING;
+        }
+    }
 }
 
 // Tests of pairs (a, b), b in the subtiles from J on, for the firsts of a warp.
@@ -197,17 +218,22 @@ struct Tests {
 
 // A block has `groups` groups of FIRSTS first features; the warps of a group share its rows.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    scan(const Head* heads, int width, int most, int groups, const float* C, int* listed,
+    scan(const Head* heads, int width, int most, int groups, const float* C, Suspect* listed,
          int* n_listed) {
     DYNAMIC_SHARED(float4, terms);  // [place][first]: (inverse, slope)
-    __shared__ int suspect[FIRSTS * WARPS];
+    __shared__ int n_columns[FIRSTS * WARPS];
+    __shared__ int columns[FIRSTS * WARPS][MOST_COLUMNS];
     const int span = FIRSTS * groups, blocks = (most + span - 1) / span;
     const int item = blockIdx.x / blocks, s0 = width - span * (blockIdx.x % blocks + 1);
     const int pad = width - heads[item].count;
     if (s0 + span <= pad) return;
     C += (size_t)item * width * width;
-    if (threadIdx.x < span) suspect[threadIdx.x] = 0;
+    if (threadIdx.x < span) n_columns[threadIdx.x] = 0;
     __syncthreads();
+    const auto suspect = [&](int first, int place) {
+        const int at = atomicAdd(&n_columns[first], 1);
+        if (at < MOST_COLUMNS) columns[first][at] = place;
+    };
     const int start = max(s0 + 1, 0);
     for (int i = start * span + threadIdx.x; i < width * span; i += THREADS) {
         const int a = i / span, s = s0 + i % span;
@@ -215,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         const float x = is_pair ? C[(size_t)s * width + a] : 0.f;
         const float variance = fmaf(-x, x, 1.f), inverse = 1.f / sqrtf(variance);
         const bool plain = variance > FLAT;
-        if (is_pair && !plain) suspect[s - s0] = 1;
+        if (is_pair && !plain) suspect(s - s0, a);
         float2 pair;
         pair.x = is_pair && plain ? inverse : 0.f;
         pair.y = is_pair && plain ? x * inverse : 0.f;
@@ -247,25 +273,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 const float variance = fmaf(-tests.minus[s][j], tests.minus[s][j], 1.f);
                 const float reached = tests.most[s][j] + MARGIN;
                 if (variance > FLAT && reached * reached >= variance)
-                    suspect[FIRSTS * group + s] = 1;
+                    suspect(FIRSTS * group + s, left + 32 * j + lane);
             }
     }
     __syncthreads();
-    if (threadIdx.x < span && suspect[threadIdx.x] && s0 + (int)threadIdx.x + 3 <= width) {
-        const int at = atomicAdd(n_listed, 1);
-        listed[2 * at] = item;
-        listed[2 * at + 1] = s0 + threadIdx.x;
+    if (threadIdx.x < span && n_columns[threadIdx.x] && s0 + (int)threadIdx.x + 3 <= width) {
+        Suspect& here = listed[atomicAdd(n_listed, 1)];
+        here.item = item;
+        here.first = s0 + threadIdx.x;
+        here.count = n_columns[threadIdx.x];
+        for (int i = 0; i < min(here.count, MOST_COLUMNS); ++i)
+            here.column[i] = columns[threadIdx.x][i];
     }
 }
 
 extern "C" __global__ void judge(const Segment* segments, const Head* heads, const double* matrices,
                                  int width, int most_prefix, const double* all_rows,
-                                 const int* listed, const int* n_listed, int batch, int* kept,
+                                 const Suspect* listed, const int* n_listed, int batch, int* kept,
                                  int most_kept, int* n_kept) {
     DYNAMIC_SHARED(double, memory);
     double *own = memory, *variance = memory + width;  // row of the factor for s; what is left
     for (int entry = blockIdx.x; entry < *n_listed; entry += gridDim.x) {
-        const int item = listed[2 * entry], s = listed[2 * entry + 1];
+        const Suspect& suspect = listed[entry];
+        const int item = suspect.item, s = suspect.first;
         const Head head = heads[item];
         const Segment here = segments[head.segment];
         const int m = (int)here.features, q = (int)here.prefix;
@@ -281,15 +311,22 @@ extern "C" __global__ void judge(const Segment* segments, const Head* heads, con
                 variance[u] = left_of(M, m, pad, first, rows, width, q, u, u) - own[u] * own[u];
                 if (!(variance[u] > 0.0)) found = true;
             }
-        if (!__syncthreads_or(found)) {
-            for (int a = s + 1 + threadIdx.x / 32; a < width && !found; a += blockDim.x / 32)
-                for (int b = a + 1 + threadIdx.x % 32; b < width; b += 32) {
-                    const double g =
-                        left_of(M, m, pad, first, rows, width, q, a, b) - own[a] * own[b];
-                    if (!(g * g < variance[a] * variance[b] * (1.0 - ROUNDING))) found = true;
+        const auto is_harmful = [&](int a, int b) {
+            const double g = left_of(M, m, pad, first, rows, width, q, a, b) - own[a] * own[b];
+            return !(g * g < variance[a] * variance[b] * (1.0 - ROUNDING));
+        };
+        if (__syncthreads_or(found)) {
+            found = true;
+        } else if (suspect.count <= MOST_COLUMNS) {
+            for (int i = 0; i < suspect.count; ++i)
+                for (int a = s + 1 + threadIdx.x; a < width && !found; a += blockDim.x) {
+                    const int b = suspect.column[i];
+                    found = a != b && is_harmful(min(a, b), max(a, b));
                 }
         } else {
-            found = true;
+            for (int a = s + 1 + threadIdx.x / 32; a < width && !found; a += blockDim.x / 32)
+                for (int b = a + 1 + threadIdx.x % 32; b < width && !found; b += 32)
+                    found = is_harmful(a, b);
         }
         if (__syncthreads_or(found) && threadIdx.x == 0)
             keep(batch, item, first + s - pad, kept, most_kept, n_kept);

@@ -22,7 +22,9 @@ from bestk.devices.tasks import (
 
 # How a block of threads scans: measured on an H200. First features together, columns in subtiles
 # of 32, warps per block, blocks per processor.
-_FIRSTS, _SUBTILES, _WARPS, _BLOCKS = 4, 4, 4, 6
+_FIRSTS, _SUBTILES, _WARPS, _BLOCKS = 8, 2, 4, 6
+# Places by which a first feature that is suspect is judged; beyond them all its pairs are.
+_MOST_COLUMNS = 5
 # Variance below which, and margin with which, single precision proves nothing (theory: single).
 _FLAT, _MARGIN = "1e-3f", "3e-4f"
 # Seconds between two looks whether the device is free.
@@ -44,7 +46,8 @@ class Scanner:
         self.driver, self.name = driver, driver.name
         definitions = {
             "FIRSTS": _FIRSTS, "SUBTILES": _SUBTILES, "WARPS": _WARPS, "BLOCKS": _BLOCKS,
-            "FLAT": _FLAT, "MARGIN": _MARGIN, "MOST_PREFIX": MOST_PREFIX,
+            "MOST_COLUMNS": _MOST_COLUMNS, "MOST_PREFIX": MOST_PREFIX,
+            "FLAT": _FLAT, "MARGIN": _MARGIN,
         }  # fmt: skip
         driver.compile(files("bestk.devices").joinpath("scan.cu").read_text(), definitions)
         self._choices: Any = None
@@ -217,7 +220,7 @@ def _groups(width: int) -> int:
 
 
 def _item_bytes(width: int, q: int) -> tuple[int, ...]:
-    return 4 * width**2, 8 * q * width, 8 * width, 8, 8 * width
+    return 4 * width**2, 8 * q * width, 8 * width, 8, (12 + 4 * _MOST_COLUMNS) * width
 
 
 def _sort_in(rows, part: list[Batch], tasks: Sequence[Task], kept: np.ndarray) -> None:

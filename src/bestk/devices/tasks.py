@@ -38,29 +38,47 @@ Rows = list[list[list[int]] | None]
 
 
 class Progress:
-    """How far a device has come with tasks, in plain values: another one can go on from there.
+    """How far a device has come with tasks.
 
-    Whoever watches may read ``saved`` at any time; ``n_sets`` counts what was tried.
+    Whoever watches may ask for ``saved`` at any time, plain values from which another run can go
+    on; ``n_sets`` counts what was tried.
     """
 
     def __init__(self, saved: dict[str, Any] | None = None) -> None:
-        self.saved = saved
         self.n_sets = 0
+        self._before = saved
+        self._now: tuple[Sequence[Task], int, Rows] | None = None
 
     def begin(self, tasks: Sequence[Task]) -> tuple[int, Rows]:
         """How many prefixes of these tasks are done, and what they have left."""
-        digest = blake2b(digest_size=16)
-        for M, r in tasks:
-            digest.update(np.array([len(M), r]).tobytes())
-            digest.update(np.triu(M).tobytes())
-        self._digest = digest.hexdigest()
-        if self.saved is not None and self.saved["digest"] == self._digest:
-            return self.saved["done"], deepcopy(self.saved["rows"])
-        return 0, [[] for _ in tasks]
+        saved = self._before
+        if saved is not None and saved["digest"] == _digest(tasks):
+            done, rows = saved["done"], deepcopy(saved["rows"])
+        else:
+            done, rows = 0, [[] for _ in tasks]
+        self._now = tasks, done, deepcopy(rows)
+        return done, rows
 
     def save(self, done: int, rows: Rows, n_sets: int) -> None:
-        self.saved = {"digest": self._digest, "done": done, "rows": deepcopy(rows)}
+        assert self._now is not None
+        self._now = self._now[0], done, deepcopy(rows)
         self.n_sets += n_sets
+
+    @property
+    def saved(self) -> dict[str, Any] | None:
+        now = self._now
+        if now is None:
+            return self._before
+        tasks, done, rows = now
+        return {"digest": _digest(tasks), "done": done, "rows": rows}
+
+
+def _digest(tasks: Sequence[Task]) -> str:
+    digest = blake2b(digest_size=16)
+    for M, r in tasks:
+        digest.update(np.array([len(M), r]).tobytes())
+        digest.update(np.triu(M).tobytes())
+    return digest.hexdigest()
 
 
 class Device(Protocol):

@@ -40,8 +40,8 @@ class Closing:
     ) -> None:
         self.space, self.bounder, self.workers = space, bounder, workers
         self.watch, self.stop, self.report = watch, stop, report
-        # How far the device has come with what is closed, of a run that goes on as well.
-        self.saved: dict[str, Any] | None = None
+        # How far the device has come with all that is open, of a run that goes on as well.
+        self._progress = Progress()
         self._asked: list[Asked] = []
 
     @property
@@ -86,6 +86,15 @@ class Closing:
         return tuning().units_per_node * n_open * bounder.searching / bounder.n_units
 
     @property
+    def saved(self) -> dict[str, Any] | None:
+        """For a run that goes on in the midst of closing everything."""
+        return self._progress.saved
+
+    @saved.setter
+    def saved(self, saved: dict[str, Any] | None) -> None:
+        self._progress = Progress(saved)
+
+    @property
     def goes_on(self) -> bool:
         """Whether a run before this one was in the midst of closing everything."""
         return self.saved is not None and self.workers.device is not None
@@ -108,13 +117,11 @@ class Closing:
         if parts[True]:
             # In an order that is found again: a resumed run goes on in the midst of it.
             parts[True].sort(key=lambda node: node.state.tobytes())
-            asked = self.ask(parts[True], self.workers, Progress(self.saved))
+            asked = self.ask(parts[True], self.workers, self._progress)
             while not asked.is_done:
                 if self.stop():
                     asked.give_up()
-                self.saved = asked.progress.saved
                 self.report()
-            self.saved = asked.progress.saved  # of a limit
             resisting += self.take(asked)
             self.saved = None
         space.in_work = before
