@@ -94,13 +94,14 @@ def blas_threads(n: int | None) -> Iterator[None]:
 class Workers:
     """Runs independent pieces of work on n threads, results in the order given.
 
-    ``device`` is one that closes nodes; a thread of its own waits for it.
+    ``device`` is one that closes nodes; of two threads beside the others one prepares what it is
+    asked next while the other waits for it.
     """
 
     def __init__(self, n_threads: int | None, device: Any = None) -> None:
         self.n_threads, self.device = n_threads or default_threads(), device
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
-        self._beside = None if device is None else ThreadPoolExecutor(1)
+        self._beside = None if device is None else ThreadPoolExecutor(2)
         self.is_over, self._failure = False, ""
 
     @property

@@ -209,6 +209,8 @@ class Tuning:
     """The same in bounds: the subtree would have more nodes."""
     device_batch: float = 0.02
     """Model seconds of nodes that go to a device together: it has many to work on at a time."""
+    device_threads: float = 16.0
+    """Threads beside a device: so many times its seconds units may take before it is waited for."""
 
     # Units of work --------------------------------------------------------------------------
 

@@ -141,4 +141,4 @@ class Batches:
             return None
         index = np.flatnonzero(dual)
         warm = index.astype(np.int32), dual[index], batch.levels[i]
-        return Node(bound, batch.numbers[i], state.copy(), *warm, space.closing_cost(state))
+        return Node(bound, batch.numbers[i], state.copy(), *warm, space.price(state).cost)

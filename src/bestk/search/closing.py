@@ -65,9 +65,7 @@ class Closing:
     def is_worth_all(self) -> bool:
         """Does all that is open cost no more than has been spent?"""
         space = self.space
-        busy = sum(node.cost for node in (*space.in_work, *space.waiting))
-        cost = space.frontier.cost + busy
-        return self.is_wanted and space.n_open > 0 and cost <= self._patience()
+        return self.is_wanted and space.n_open > 0 and space.cost <= self._patience()
 
     def _patience(self) -> float:
         """Model seconds that closing everything may cost: a multiple of the work done so far.
@@ -163,8 +161,7 @@ class Closing:
     def is_for_device(self, node: Node) -> bool:
         if self.workers.device is None or not np.isfinite(node.cost):
             return False
-        inside, free, r = self._left(node)
-        return enumeration.is_for_device(len(free), len(inside), r)
+        return self.space.price(node.state).on_device
 
     def ask(self, nodes: list[Node], workers: Workers, progress: Progress | None = None) -> "Asked":
         """Have nodes closed by the device, beside whatever else is done."""

@@ -1,7 +1,8 @@
 """Units in flight: launched in the order of open nodes, landed in the order of their launch.
 
 A unit is launched as soon as the one a fixed number of launches before it has landed. So no worker
-waits for others, and the tree is the same whoever is faster.
+waits for others, and the tree is the same whoever is faster. What a device was asked lands once as
+much has been explored as many threads would explore meanwhile.
 """
 
 from collections import deque
@@ -19,7 +20,7 @@ from bestk.search.bounder import Bounder
 from bestk.search.closing import Asked, Closing
 from bestk.search.forming import Forming, ascent_cost, terms_of
 from bestk.search.improvement import Improver
-from bestk.search.space import Space
+from bestk.search.space import Bunch, Space
 from bestk.search.watch import Watch
 from bestk.subtrees.engines import Engine
 from bestk.subtrees.explore import explore
@@ -33,10 +34,14 @@ class _Flying(NamedTuple):
     node: Node
     unit: Unit
     split: UsedSplit
+    ascent: float
 
-    @property
-    def nodes(self) -> list[Node]:
-        return [self.node]
+
+class _Sent(NamedTuple):
+    """What a device was asked; it lands when so many model seconds are spent on units."""
+
+    asked: Asked
+    due: float
 
 
 class Flight:
@@ -55,7 +60,8 @@ class Flight:
         self.space, self.bounder, self.closing, self.improver = space, bounder, closing, improver
         self.engine, self.watch, self.stop = engine, watch, stop
         self.forming = Forming(space.settings, bounder, space.k)
-        self._flying: deque[_Flying | Asked] = deque()
+        self._flying: deque[_Flying] = deque()
+        self._sent: deque[_Sent] = deque()
         self._shared = UsedSplit(-1, np.zeros(0))  # the split of the tree, as it was last used
 
     @property
@@ -63,18 +69,18 @@ class Flight:
         return self.forming.may_run
 
     def __len__(self) -> int:
-        return len(self._flying)
+        return len(self._flying) + len(self._sent)
 
     @property
     def n_nodes(self) -> int:
-        """Nodes in flight; they are the first ones in work."""
-        return sum(len(flying.nodes) for flying in self._flying)
+        """Nodes of units in flight; they are the first ones in work."""
+        return len(self._flying)
 
     def step(self, *, launch: bool) -> bool:
         """Launch units while there is room, and land the oldest; False if a limit came."""
         if launch:
             self._launch()
-        if not self._flying:
+        if not len(self):
             return True
         if not self._land():
             return False
@@ -87,22 +93,25 @@ class Flight:
 
     def _land(self) -> bool:
         """Take over the oldest of what is in flight, once it is done; False if a limit came."""
-        oldest = self._flying[0]
-        if isinstance(oldest, Asked):
-            while not oldest.is_done:
-                if self.stop():
-                    return False
-                self.closing.report()
-            if self._reaches_node_limit(len(oldest.nodes)):
-                return False
-            self._taken()
-            self.closing.take(oldest)
-            return True
+        if self._sent and (not self._flying or self.bounder.searching >= self._sent[0].due):
+            return self._land_device()
         outcome = self.engine.get(self.stop)
         if outcome is None or self._reaches_node_limit(len(outcome.parent)):
             return False
-        self._taken()
-        self.closing.close(self._merge(oldest, outcome))
+        self.closing.close(self._merge(self._taken(), outcome))
+        return True
+
+    def _land_device(self) -> bool:
+        asked = self._sent[0].asked
+        while not asked.is_done:
+            if self.stop():
+                return False
+            self.closing.report()
+        if self._reaches_node_limit(len(asked.nodes)):
+            return False
+        self._sent.popleft()
+        del self.space.asked[0]
+        self.closing.take(asked)
         return True
 
     @property
@@ -131,38 +140,33 @@ class Flight:
 
     def _waits(self, node: Node) -> bool:
         """Whether the node waits for the device, where there is room for it."""
-        waiting, most = self.space.waiting, 2.0 * tuning().device_batch
+        waiting = self.space.waiting
         if node.cost > self.forming.leave_below or not self.closing.is_for_device(node):
             return False
-        if waiting and sum(other.cost for other in waiting) >= most:
+        if waiting.nodes and waiting.cost >= 2.0 * tuning().device_batch:
             return False
-        waiting.append(node)
+        waiting.add(node)
         return True
 
     def _ask(self) -> None:
         """Send waiting nodes to the device: many at a time, if it has something to do."""
-        space = self.space
-        asked = sum(isinstance(flying, Asked) for flying in self._flying)
-        cost = sum(node.cost for node in space.waiting)
-        if not space.waiting or asked >= 2 or (asked and cost < tuning().device_batch):
+        space, now = self.space, tuning()
+        n_sent, waiting = len(self._sent), space.waiting
+        if not waiting.nodes or n_sent >= 2 or (n_sent and waiting.cost < now.device_batch):
             return
-        nodes = [node for node in space.waiting if not space.prune(node)]
-        space.waiting = []
-        if nodes:
-            self._send_off(nodes)
+        bunch = Bunch(node for node in waiting.nodes if not space.prune(node))
+        space.waiting = Bunch()
+        if bunch.nodes:
+            self._send_off(bunch, self.bounder.searching + now.device_threads * bunch.cost)
 
-    def _send_off(self, nodes: list[Node]) -> None:
-        self._flying.append(self.closing.ask(nodes, Workers(1)))
-        self.space.in_work += nodes
+    def _send_off(self, bunch: Bunch, due: float) -> None:
+        self._sent.append(_Sent(self.closing.ask(bunch.nodes, Workers(1)), due))
+        self.space.asked.append(bunch)
 
     @property
     def _ascending(self) -> float:
         """Model seconds of ascents of units in flight; a sum, as a resumed run has it."""
-        return sum(ascent_cost(flying.unit) for flying in self._units)
-
-    @property
-    def _units(self) -> list[_Flying]:
-        return [flying for flying in self._flying if isinstance(flying, _Flying)]
+        return sum([flying.ascent for flying in self._flying])
 
     def _put(self, node: Node, unit: Unit) -> None:
         split = node.split
@@ -170,18 +174,17 @@ class Flight:
             if self._shared.t is not unit.t:
                 self._shared = UsedSplit(self.bounder.split_number, unit.t)
             split = self._shared
-        self._send(_Flying(node, unit, split))
+        self._send(node, unit, split)
 
-    def _send(self, flying: _Flying) -> None:
-        self._flying.append(flying)
-        self.space.in_work.append(flying.node)
-        self.engine.put(self.forming.subproblem(), flying.unit)
+    def _send(self, node: Node, unit: Unit, split: UsedSplit) -> None:
+        self._flying.append(_Flying(node, unit, split, ascent_cost(unit)))
+        self.space.in_work.append(node)
+        self.engine.put(self.forming.subproblem(), unit)
 
-    def _taken(self) -> _Flying | Asked:
-        """The oldest of what is in flight, which it no longer is."""
-        flying = self._flying.popleft()
-        del self.space.in_work[: len(flying.nodes)]
-        return flying
+    def _taken(self) -> _Flying:
+        """The oldest unit in flight, which it no longer is."""
+        del self.space.in_work[0]
+        return self._flying.popleft()
 
     def _merge(self, flying: _Flying, outcome: Outcome) -> list[Node]:
         """The nodes that resisted an enumeration; all else is taken over."""
@@ -222,7 +225,7 @@ class Flight:
             yield i, Node(
                 float(outcome.bounds[i]), first + i if first >= 0 else -1, state.copy(),
                 outcome.duals.features[part].copy(), outcome.duals.values[part].copy(),
-                float(outcome.levels[i]), self.space.closing_cost(state), split,
+                float(outcome.levels[i]), self.space.price(state).cost, split,
             )  # fmt: skip
 
     def _call_back(self) -> None:
@@ -230,29 +233,28 @@ class Flight:
         self._recall_device()
         self.engine.end()
         while self._flying:
-            self.space.frontier.push(self._taken().nodes[0])
+            self.space.frontier.push(self._taken().node)
 
     def _recall_device(self, *, keep: bool = False) -> None:
         """What the device was asked is open again; with `keep`, unless it has answered."""
-        space = self.space
-        asked = [flying for flying in self._flying if isinstance(flying, Asked)]
-        rest = space.in_work[self.n_nodes :]
-        self._flying = deque(self._units)
-        space.in_work = [*(flying.node for flying in self._units), *rest]
-        for one in asked:
-            if keep and one.is_done:
-                self.closing.take(one)
+        space, sent = self.space, self._sent
+        self._sent, space.asked = deque(), []
+        for asked, _ in sent:
+            if keep and asked.is_done:
+                self.closing.take(asked)
             else:
-                self.closing.call_back(one)
-                space.waiting += one.nodes
-        for node in space.waiting:
+                self.closing.call_back(asked)
+                for node in asked.nodes:
+                    space.waiting.add(node)
+        for node in space.waiting.nodes:
             space.frontier.push(node)
-        space.waiting = []
+        space.waiting = Bunch()
 
     def _sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """States and dual vectors of some open nodes, the weakest one first."""
         waiting = self.space.frontier.weakest(4 * count)
-        nodes = sorted([*waiting, *self.space.in_work], key=lambda node: node.bound)
+        asked = [node for bunch in self.space.asked for node in bunch.nodes]
+        nodes = sorted([*waiting, *self.space.in_work, *asked], key=lambda node: node.bound)
         some = nodes[: 4 * count : 4]
         duals = np.zeros((len(some), self.space.form.p))
         for dual, node in zip(duals, some, strict=True):
@@ -279,7 +281,6 @@ class Flight:
     def _take_over(self, outcomes: list[Outcome | None]) -> None:
         for outcome in outcomes:
             flying = self._taken()
-            assert isinstance(flying, _Flying)
             left = [flying.node] if outcome is None else self._merge(flying, outcome)
             for open_node in left:
                 self.space.frontier.push(open_node)
@@ -291,7 +292,7 @@ class Flight:
         left = limit - n_nodes
         if left <= 0:
             return None
-        unit = self._units[0].unit
+        unit = self._flying[0].unit
         budget = unit.budget._replace(nodes=min(left + 2, unit.budget.nodes))
         outcome = explore(self.forming.subproblem(), unit._replace(budget=budget))
         return outcome if outcome is not None and len(outcome.parent) <= left + 2 else None
@@ -299,19 +300,16 @@ class Flight:
     # In a checkpoint --------------------------------------------------------------------------
 
     def state(self) -> State:
-        """Nodes in flight with the numbers of their batches, -1 for units; -2 for those waiting."""
-        nodes: list[Node] = []
-        batches: list[int] = []
-        for number, flying in enumerate(self._flying):
-            if isinstance(flying, Asked):
-                nodes += flying.nodes
-                batches += [number] * len(flying.nodes)
-            else:
-                nodes.append(flying.node._replace(split=flying.split))
-                batches.append(-1)
-        waiting, units = self.space.waiting, self._units
+        """Nodes of units (-1), of what the device was asked (from 0 on), and waiting ones (-2)."""
+        units, waiting = self._flying, self.space.waiting.nodes
+        nodes = [flying.node._replace(split=flying.split) for flying in units]
+        batches = [-1] * len(nodes)
+        for number, (asked, _) in enumerate(self._sent):
+            nodes += asked.nodes
+            batches += [number] * len(asked.nodes)
         own = {
             "batches": np.array([*batches, *[-2] * len(waiting)], dtype=np.int64),
+            "dues": np.array([due for _, due in self._sent]),
             "terms": np.array([terms_of(u.unit) for u in units], dtype=np.float64).reshape(-1, 8),
             "shares": np.array([u.node.split is None for u in units], dtype=bool),
         }
@@ -325,9 +323,9 @@ class Flight:
         for batch, group in groupby(numbered, key=lambda pair: pair[0]):
             nodes = [node for _, node in group]
             if batch == -2:
-                self.space.waiting = nodes
+                self.space.waiting = Bunch(nodes)
             elif batch >= 0:
-                self._send_off(nodes)
+                self._send_off(Bunch(nodes), float(arrays["dues"][batch]))
             else:
                 for node in nodes:
                     self._relaunch(node, *next(units))
@@ -338,4 +336,4 @@ class Flight:
         unit = self.forming.again(node, terms)
         if shares:
             self._shared = split
-        self._send(_Flying(node._replace(split=None) if shares else node, unit, split))
+        self._send(node._replace(split=None) if shares else node, unit, split)

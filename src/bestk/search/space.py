@@ -1,5 +1,8 @@
 """The search space: every part of it is open, in work, proven to be of no use, or given up."""
 
+from collections.abc import Iterable
+from typing import NamedTuple
+
 import numpy as np
 
 from bestk.base.constants import FREE, IN, OUT
@@ -14,6 +17,27 @@ from bestk.subtrees.frontier import Frontier, Node
 from bestk.subtrees.recorder import Recorder
 from bestk.supports import enumeration
 from bestk.supports.incumbent import Incumbent
+
+
+class Bunch:
+    """Nodes that a device closes together."""
+
+    def __init__(self, nodes: Iterable[Node] = ()) -> None:
+        self.nodes: list[Node] = []
+        self.cost, self.bound = 0.0, np.inf
+        for node in nodes:
+            self.add(node)
+
+    def add(self, node: Node) -> None:
+        self.nodes.append(node)
+        self.cost, self.bound = self.cost + node.cost, min(self.bound, node.bound)
+
+
+class Price(NamedTuple):
+    """Model seconds that it costs to close a node outright, and whether a device does it."""
+
+    cost: float
+    on_device: bool
 
 
 class Space:
@@ -38,7 +62,8 @@ class Space:
         self.inside, self.k = presolved.inside, k
         self.frontier = Frontier(settings.search)
         self.in_work: list[Node] = []
-        self.waiting: list[Node] = []
+        # What a device is to close, and what it was asked to.
+        self.waiting, self.asked = Bunch(), list[Bunch]()
         self.dropped = np.inf
         self.proven = 0.0
         self.n_nodes = 0
@@ -48,6 +73,7 @@ class Space:
         self.root_state = np.zeros(0, dtype=np.int8)
         self.root_number = 0
         self.root_bound = 0.0
+        self._prices: dict[tuple[int, int, bool], Price] = {}
 
     @property
     def cutoff(self) -> float:
@@ -68,13 +94,25 @@ class Space:
 
     @property
     def smallest_bound(self) -> float:
-        """Among nodes that are open, waiting for a device, or in work."""
-        working = min((node.bound for node in (*self.in_work, *self.waiting)), default=np.inf)
-        return min(self.frontier.smallest_bound, working)
+        """Among nodes that are open, in work, or with a device."""
+        aside = [bunch.bound for bunch in self.aside]
+        return min(self.frontier.smallest_bound, *aside, *[node.bound for node in self.in_work])
+
+    @property
+    def aside(self) -> list[Bunch]:
+        """Nodes that a device closes, now or later."""
+        return [self.waiting, *self.asked]
 
     @property
     def n_open(self) -> int:
-        return len(self.frontier) + len(self.in_work) + len(self.waiting)
+        aside = sum(len(bunch.nodes) for bunch in self.aside)
+        return len(self.frontier) + len(self.in_work) + aside
+
+    @property
+    def cost(self) -> float:
+        """Model seconds to close everything that is open."""
+        working = sum([node.cost for node in self.in_work])
+        return self.frontier.cost + working + sum(bunch.cost for bunch in self.aside)
 
     def settle(self, outside: float) -> None:
         """Raise the proven bound: the minimum over open nodes, nodes in work, and nodes given up.
@@ -107,31 +145,38 @@ class Space:
         for support in supports:
             self.incumbent.offer(self.form.features[support])
 
-    def closing_cost(self, state: np.ndarray) -> float:
-        """Model seconds that it would cost to close a node outright."""
+    def price(self, state: np.ndarray) -> Price:
+        """Of closing a node."""
         n_inside = int(np.count_nonzero(state == IN))
         n_free = int(np.count_nonzero(state == FREE))
-        r = max(self.k - n_inside, 0)
-        return enumeration.closing_cost(n_free, n_inside, r, device=self.workers.device is not None)
+        with_device = self.workers.device is not None
+        known = n_free, n_inside, with_device
+        if known not in self._prices:
+            left = n_free, n_inside, max(self.k - n_inside, 0)
+            self._prices[known] = Price(
+                enumeration.closing_cost(*left, device=with_device),
+                with_device and enumeration.is_for_device(*left),
+            )
+        return self._prices[known]
 
     def open_again(self, nodes: list[Node]) -> None:
         """Nodes of a device that is lost, and all others at the price of closing without it."""
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting = self.waiting.nodes, Bunch()
         for node in [*nodes, *waiting, *self.frontier.pop(len(self.frontier))]:
-            cost = node.cost if np.isinf(node.cost) else self.closing_cost(node.state)
+            cost = node.cost if np.isinf(node.cost) else self.price(node.state).cost
             self.frontier.push(node._replace(cost=cost))
 
     def root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)
         state[self.inside] = IN
         nothing = np.zeros(0, dtype=np.int32), np.zeros(0)
-        cost = self.closing_cost(state)
+        cost = self.price(state).cost
         return Node(self.root_bound, self.root_number, state, *nothing, 0.0, cost)
 
     def forget_nodes(self) -> None:
         """All below the root: it is searched in another way."""
         self.frontier = Frontier(self.settings.search)
-        self.in_work, self.waiting = [], []
+        self.in_work, self.waiting, self.asked = [], Bunch(), []
 
     def shrinks(self, state: np.ndarray) -> bool:
         """Are a good part of the features excluded for good?
