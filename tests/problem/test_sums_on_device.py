@@ -9,9 +9,10 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk.base.driver import DeviceUnavailable
+from bestk.base.fingerprint import rows_digest
 from bestk.problem import regression
 from bestk.problem.regression import Regression
-from bestk.problem.rows import moments_of
+from bestk.problem.rows import moments_and_digest, moments_of
 
 
 def data(seed):
@@ -43,7 +44,9 @@ def assert_same_sums(ours, theirs):
 @seeds(200, chunk=20)
 def test_sums_of_rows(seed, dense):
     X, y, weight, intercept = data(seed)
-    ours = moments_of(X, y, weight, intercept, dense=dense)
+    X[0, 0] = -0.0
+    ours, digest = moments_and_digest(X, y, weight, intercept, dense=dense)
+    assert digest == rows_digest(X, y, weight)
     theirs = moments_of(X, y, weight, intercept)
     if np.isfinite(ours.error) and np.isfinite(theirs.error):
         assert_same_sums(ours, theirs)
@@ -83,7 +86,8 @@ def test_extreme_columns_are_scaled_there_as_well(dense):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 3)) * np.array([1e-170, 1.0, 1e170])
     y = rng.standard_normal(30)
-    assert_same_sums(moments_of(X, y, None, False, dense=dense), moments_of(X, y, None, False))
+    ours, _ = moments_and_digest(X, y, None, False, dense=dense)
+    assert_same_sums(ours, moments_of(X, y, None, False))
 
 
 def test_rows_far_from_the_first_ones_keep_their_digits(dense):
@@ -91,7 +95,7 @@ def test_rows_far_from_the_first_ones_keep_their_digits(dense):
     n = 20_000
     X = np.linspace(0.0, 1e4, n)[:, None] + np.random.default_rng(1).standard_normal((n, 2))
     y = X[:, 0].copy()
-    ours = moments_of(X, y, None, True, dense=dense)
+    ours, _ = moments_and_digest(X, y, None, True, dense=dense)
     assert ours.error < 1e-9
     assert_same_sums(ours, moments_of(X, y, None, True))
 

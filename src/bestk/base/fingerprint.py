@@ -6,6 +6,7 @@ the data themselves are digested, in any layout, type or batches.
 """
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -14,6 +15,8 @@ from bestk.base.question import Question
 
 _MASK = 2**64 - 1
 _ROWS = 4096
+_ROW_SALT, _COLUMN_SALT = 0x9E3779B97F4A7C15, 0xD1B54A32D192ED03
+_NEGATIVE_ZERO = 0x8000000000000000
 
 
 @njit(cache=True, nogil=True)
@@ -26,7 +29,7 @@ def _weighted_sum(X, row_keys, column_keys):
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             bits = X[i, j]
-            if bits == np.uint64(0x8000000000000000):  # -0.0 is 0.0
+            if bits == np.uint64(_NEGATIVE_ZERO):  # -0.0 is 0.0
                 bits = np.uint64(0)
             bits ^= bits >> np.uint64(32)
             total += bits * ((row_keys[i] ^ column_keys[j]) | np.uint64(1))
@@ -45,17 +48,27 @@ def digest(array: np.ndarray, first_row: int = 0) -> int:
     """A 64-bit digest of the float64 values of an array; those of parts by rows add up mod 2^64."""
     matrix = array[:, None] if array.ndim == 1 else array
     by_columns = matrix.flags.f_contiguous and not matrix.flags.c_contiguous
-    columns = _keys(0, matrix.shape[1], 0xD1B54A32D192ED03)
+    columns = _keys(0, matrix.shape[1], _COLUMN_SALT)
     total = 0
     # Plain doubles in one go, others converted block by block.
     step = len(matrix) if matrix.dtype == np.float64 else _ROWS
     for start in range(0, len(matrix), max(step, 1)):
         block = matrix[start : start + step].astype(np.float64, copy=False)
-        rows = _keys(first_row + start, len(block), 0x9E3779B97F4A7C15)
+        rows = _keys(first_row + start, len(block), _ROW_SALT)
         keyed = (block.T, columns, rows) if by_columns else (block, rows, columns)
         bits = np.ascontiguousarray(keyed[0]).view(np.uint64)
         total += int(_weighted_sum(bits, *keyed[1:]))
     return total & _MASK
+
+
+def digest_there(xp: Any, rows: Any, first_row: int) -> Any:
+    """`digest` of rows of doubles that are on a device, by its own functions; a number there."""
+    row_keys = xp.asarray(_keys(first_row, len(rows), _ROW_SALT))
+    column_keys = xp.asarray(_keys(0, rows.shape[1], _COLUMN_SALT))
+    bits = rows.view(np.uint64)
+    bits = xp.where(bits == np.uint64(_NEGATIVE_ZERO), np.uint64(0), bits)
+    bits ^= bits >> np.uint64(32)
+    return (bits * ((row_keys[:, None] ^ column_keys) | np.uint64(1))).sum(dtype=np.uint64)
 
 
 class DataDigest:
@@ -65,13 +78,19 @@ class DataDigest:
         self.n_rows = 0
         self.sums = [0, 0, 0]
 
-    def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None) -> None:
+    def add(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weight: np.ndarray | None = None,
+        *,
+        of_X: int | None = None,
+    ) -> None:
+        """Rows that follow; `of_X` is the digest of X, if it is known."""
         weight = np.ones(len(y)) if weight is None else weight
-        parts = (X, y, weight)
-        self.sums = [
-            (total + digest(part, self.n_rows)) & _MASK
-            for total, part in zip(self.sums, parts, strict=True)
-        ]
+        first = digest(X, self.n_rows) if of_X is None else of_X
+        parts = first, digest(y, self.n_rows), digest(weight, self.n_rows)
+        self.sums = [(total + part) & _MASK for total, part in zip(self.sums, parts, strict=True)]
         self.n_rows += len(y)
 
     def __str__(self) -> str:

@@ -36,7 +36,7 @@ from bestk.problem.rows import (
     checked_batches,
     joined_if_wide,
     mean_of,
-    moments_of,
+    moments_and_digest,
     moments_of_batches,
     require_safe_target,
 )
@@ -154,8 +154,8 @@ class Regression:
         if device != "cpu" and X.shape[0] * X.shape[1] ** 2 >= tuning().device_sums:
             dense = open_dense(device)
         with blas_threads(1 if is_small else n_threads):
-            moments = moments_of(X, y, weight, fit_intercept, dense=dense)
-        rows = Rows(X, y, weight)
+            moments, digest = moments_and_digest(X, y, weight, fit_intercept, dense=dense)
+        rows = Rows(X, y, weight, known_digest=digest)
         return cls.from_moments(moments, alpha=alpha, bounds=bounds, feature_names=names, rows=rows)
 
     @classmethod
@@ -230,7 +230,7 @@ class Regression:
         dense = None if device == "cpu" else partial(open_dense, device)
         with blas_threads(n_threads):
             (total,), names = moments_of_batches(
-                checked, fit_intercept, watch=(digest.add, rows.add), dense=dense
+                checked, fit_intercept, watch=(rows.add,), digest=digest, dense=dense
             )
         return cls.from_moments(
             centred_batches(total) if fit_intercept else total,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bestk.base.dense import Dense
-from bestk.base.fingerprint import rows_digest
+from bestk.base.fingerprint import DataDigest, rows_digest
 from bestk.base.tuning import tuning
 from bestk.base.validation import as_matrix, as_vector, as_weights, names_of, require_finite
 from bestk.problem.moments import Moments, is_wide
@@ -33,20 +33,25 @@ class Rows:
     y: np.ndarray
     weight: np.ndarray | None
     stand_in: bool = False
+    known_digest: str | None = None
 
     @cached_property
     def digest(self) -> str:
-        return rows_digest(self.X, self.y, self.weight)
+        return self.known_digest or rows_digest(self.X, self.y, self.weight)
 
 
-def moments_of(
-    X, y, weight, fit_intercept, *, partial: bool | None = None, dense: Dense | None = None
-) -> Moments:
+def moments_of(X, y, weight, fit_intercept, *, partial: bool | None = None) -> Moments:
     """Moments of checked arrays in units that are safe to square, or an error that says why not.
 
-    `partial` ones leave out products of different columns: by default, those of wide data. Others
-    are summed up by `dense`, if it is given.
+    `partial` ones leave out products of different columns: by default, those of wide data.
     """
+    return moments_and_digest(X, y, weight, fit_intercept, partial=partial)[0]
+
+
+def moments_and_digest(
+    X, y, weight, fit_intercept, *, partial: bool | None = None, dense: Dense | None = None
+) -> tuple[Moments, str | None]:
+    """`moments_of`, summed up by `dense` if it is given; then the digest is known as well."""
     partial = is_wide(*X.shape) if partial is None else partial
     if dense is None or partial:
         origin = origin_of(X, y, weight, fit_intercept, partial=partial)
@@ -54,27 +59,27 @@ def moments_of(
         some = slice(None, None, max(1, len(y) // _ROWS_FOR_ORIGIN))
         origin = origin_of(X[some], y[some], None, fit_intercept)
 
-    def sums_about(origin: Moments) -> Moments:
+    def sums_about(origin: Moments) -> tuple[Moments, str | None]:
         if dense is None or partial:
-            return origin.of_rows(X, y, weight)
+            return origin.of_rows(X, y, weight), None
         try:
             sums = DeviceSums(origin, dense)
             sums.add(X, y, weight)
-            return sums.moments()
+            return sums.moments(), str(sums.digest)
         except MemoryError:
             text = "the device has no memory for sums of products; the CPU makes them"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
-            return origin.of_rows(X, y, weight)
+            return origin.of_rows(X, y, weight), None
 
-    moments = sums_about(origin)
+    moments, digest = sums_about(origin)
     if not moments.is_safe:
         require_finite("X", X)
         require_finite("y", y)
         units = _safe_units(X, moments.extreme)
         if (units != 1.0).any():
-            moments = sums_about(replace(origin, units=units))
+            moments, digest = sums_about(replace(origin, units=units))
     require_safe_target(moments, y)
-    return moments.centred() if fit_intercept else moments
+    return moments.centred() if fit_intercept else moments, digest
 
 
 def require_safe_target(moments: Moments, y: np.ndarray) -> None:
@@ -141,12 +146,13 @@ def moments_of_batches(
     n_parts: int = 1,
     seed: int = 0,
     watch: Sequence[Callable[..., None]] = (),
+    digest: DataDigest | None = None,
     dense: Callable[[], Dense] | None = None,
 ) -> tuple[list[Moments], tuple[str, ...] | None]:
     """Moments about one origin of batches of rows, dealt out to parts at random, in one pass.
 
-    Whoever watches gets each batch, as checked arrays. Sums of all rows, without parts, may be
-    made by what `dense` opens, if there are many columns.
+    Whoever watches gets each batch, as checked arrays; `digest` is told of their rows. Sums of all
+    rows, without parts, may be made by what `dense` opens, if there are many columns.
     """
     parts: list[Moments] = []
     names, sums = None, None
@@ -160,10 +166,12 @@ def moments_of_batches(
             # The mean of the first batch is close enough as origin for the others.
             parts = [origin_of(X, y, weight, fit_intercept)] * n_parts
             if dense is not None and n_parts == 1 and X.shape[1] >= tuning().device_columns:
-                sums = DeviceSums(parts[0], dense())
+                sums = DeviceSums(parts[0], dense(), digest)
         if sums is not None:
             sums.add(X, y, weight)
             continue
+        if digest is not None:
+            digest.add(X, y, weight)
         part = dealt(rng, n_rows, len(y), n_parts)
         n_rows += len(y)
         for j in range(n_parts):

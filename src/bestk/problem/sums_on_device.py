@@ -1,4 +1,4 @@
-"""Sums of products of rows on a device: rows go there once, sums come back."""
+"""Sums of products of rows on a device: rows go there once; sums and their digest come back."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,16 +7,17 @@ import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.dense import Dense
+from bestk.base.fingerprint import DataDigest, digest_there
 from bestk.problem.moments import Moments
 
 
 class DeviceSums:
     """Moments about an origin that grow by rows, and stay on the device until they are wanted."""
 
-    def __init__(self, origin: Moments, dense: Dense) -> None:
+    def __init__(self, origin: Moments, dense: Dense, digest: DataDigest | None = None) -> None:
         assert not origin.is_partial, "rows of wide data stay where they are"
         self.origin, self.dense = origin, dense
-        self.n_rows, self.weight = 0, 0.0
+        self.n_rows, self.weight, self.digest = 0, 0.0, digest or DataDigest()
         p, xp = origin.n_features, dense.xp
         with dense.here():
             self._shift, self._units = xp.asarray(origin.shift), xp.asarray(origin.units)
@@ -25,7 +26,7 @@ class DeviceSums:
 
     def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         """Rows as they are: they are converted, shifted and weighted there."""
-        origin, xp = self.origin, self.dense.xp
+        origin, xp, before = self.origin, self.dense.xp, self.n_rows
         self.n_rows += len(y)
         self.weight += float(len(y) if weight is None else weight.sum())
         target = np.asarray(y, dtype=np.float64) - origin.y_shift
@@ -33,18 +34,21 @@ class DeviceSums:
         # What overflows is seen in the sums, and scaled by whoever asked for them.
         with self.dense.here(), np.errstate(over="ignore", invalid="ignore"):
             targets, roots = xp.asarray(target * root), xp.asarray(root)
+            of_X = xp.zeros((), np.uint64)
             for rows, block in self.dense.blocks(X):
-                chunk, t, r = self._scaled(block, roots[rows]), targets[rows], roots[rows]
+                doubles = block.astype(np.float64, copy=False)
+                of_X += digest_there(xp, doubles, before + rows.start)
+                chunk, t, r = self._scaled(doubles, roots[rows]), targets[rows], roots[rows]
                 self._gram += chunk.T @ chunk
                 self._moment += chunk.T @ t
                 self._of_y += xp.stack([t @ t, r @ t])
                 self._x_sum += r @ chunk
+            self.digest.add(X, y, weight, of_X=int(self.dense.to_host(of_X)))
 
-    def _scaled(self, block: Any, roots: Any) -> Any:
-        chunk = block.astype(np.float64, copy=False)
+    def _scaled(self, rows: Any, roots: Any) -> Any:
         if self.origin.keep_sums:
-            chunk = chunk - self._shift
-        return chunk * self._units * roots[:, None]
+            rows = rows - self._shift
+        return rows * self._units * roots[:, None]
 
     def moments(self) -> Moments:
         host, keep = self.dense.to_host, self.origin.keep_sums
