@@ -201,16 +201,20 @@ class Tuning:
     """Seconds per prefix, and feature in it: it is eliminated for itself."""
     per_device_node: float = 3e-4
     """Seconds around one node: its matrix is conditioned and sent, what is left is looked at."""
-    device_gain: float = 20.0
-    """How many times as long a thread must take: there are many threads, and one device."""
-    device_close: float = 3e-4
-    """Model seconds of a device up to which it always closes a node."""
-    device_bounds: float = 30.0
-    """The same in bounds: the subtree would have more nodes."""
-    device_batch: float = 0.02
-    """Model seconds of nodes that go to a device together: it has many to work on at a time."""
     device_threads: float = 16.0
-    """Threads beside a device: so many times its seconds units may take before it is waited for."""
+    """Threads beside a device: a second of it costs as many model seconds, those of a thread."""
+    device_close: float = 0.0
+    """Model seconds up to which a device always closes a node."""
+    device_bounds: float = 240.0
+    """The same in bounds: threads would have more nodes to bound meanwhile."""
+    device_batch: float = 0.32
+    """Model seconds of nodes that go to a device together: it has many to work on at a time."""
+    device_questions: int = 4
+    """Times that a device is asked before the first answer is needed: it should never idle."""
+    device_lag: float = 1.0
+    """Model seconds of units for each that a device was asked for, before its answer is needed."""
+    device_units: float = 4.0
+    """Times as much work in a unit beside a device."""
 
     # Units of work --------------------------------------------------------------------------
 

@@ -99,7 +99,7 @@ class Closing:
 
     def close_all(self) -> None:
         """All that is open."""
-        self.close(self.space.frontier.pop(len(self.space.frontier)))
+        self.close(self.space.frontier.take_all())
         self.saved = None
 
     def close(self, nodes: list[Node]) -> list[Node]:

@@ -141,7 +141,8 @@ class Tree:
         space = self.space
         # The record is copied once, when it becomes a certificate.
         kept = space.frontier.nbytes + 2 * space.recorder.nbytes + self.improver.nbytes
-        kept += sum(node.nbytes for bunch in space.aside for node in bunch.nodes)
+        kept += space.waiting.nbytes
+        kept += sum(node.nbytes for bunch in space.asked for node in bunch.nodes)
         forming, n_threads = self.flight.forming, self.workers.n_threads
         return kept + forming.nbytes(space.n_open, space.n_nodes, n_threads)
 

@@ -9,7 +9,7 @@ matrix cannot judge, are conditioned again through the QR factor of the data.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import comb
 from typing import NamedTuple
 
@@ -23,7 +23,14 @@ from bestk.devices.tasks import Device, Progress, Stopped, Task
 from bestk.form.standard_form import StandardForm
 from bestk.supports.margins import margins, rounding_of_gains
 from bestk.supports.prices import device_seconds, prices_of, scan_seconds
-from bestk.supports.scan import absorb, condition, gain_rows, residual_rows, scan
+from bestk.supports.scan import (
+    Conditions,
+    condition,
+    condition_all,
+    gain_rows,
+    residual_rows,
+    scan,
+)
 
 # What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
 _NEARLY_PERFECT = 1e-6
@@ -111,39 +118,83 @@ def hits_by_device(
     None also where products cannot tell what is left of y. What is saved of the progress is that
     of the nodes that are in work: those before them are done anew.
     """
-    located = [_located(form, node, value, workers, stop) for node in nodes]
-    tasks = workers.map(lambda one: one[0].task(*one[1]), located)
-    left: list[np.ndarray | None] = []
-    for some in _of_bounded_size([task for task in tasks if task is not None]):
+    found: list[list[np.ndarray] | None] = []
+    for some in _of_bounded_size(nodes):
+        located = [_located(form, node, value, workers, stop) for node in some]
+        tasks = _tasks(located, workers)
         try:
-            left += device.remaining(some, stop, progress)
+            left = iter(device.remaining([task for task in tasks if task], stop, progress))
         except Stopped:
             raise LimitReached from None
-    in_order = iter(left)
-    beginnings = [None if task is None else next(in_order) for task in tasks]
+        beginnings = [None if task is None else next(left) for task in tasks]
 
-    def judged(i: int) -> list[np.ndarray] | None:
-        (search, here, names), rows = located[i], beginnings[i]
-        found = None if rows is None else search.hits_behind(*here, rows)
-        found = None if found is None else search.screened(found)
-        return found if found is None or names is None else [names[support] for support in found]
+        def judged(one: tuple["_Located", np.ndarray | None]) -> list[np.ndarray] | None:
+            (search, here, names), rows = one
+            supports = None if rows is None else search.hits_behind(*here, rows)
+            supports = None if supports is None else search.screened(supports)
+            if supports is None or names is None:
+                return supports
+            return [names[support] for support in supports]
 
-    return workers.map(judged, range(len(nodes)))
+        found += workers.map(judged, list(zip(located, beginnings, strict=True)))
+    return found
 
 
 # Numbers that are sent to a device at a time.
 _MOST_SENT = 2**26
 
 
-def _of_bounded_size(tasks: list[Task]) -> Iterator[list[Task]]:
-    part: list[Task] = []
-    for task in tasks:
-        if part and task.M.size + sum(other.M.size for other in part) > _MOST_SENT:
+def _of_bounded_size(nodes: list[Remainder]) -> Iterator[list[Remainder]]:
+    part: list[Remainder] = []
+    size = 0
+    for node in nodes:
+        size += len(node.free) ** 2
+        if part and size > _MOST_SENT:
             yield part
-            part = []
-        part.append(task)
+            part, size = [], len(node.free) ** 2
+        part.append(node)
     if part:
         yield part
+
+
+def _tasks(located: list["_Located"], workers: Workers) -> list[Task | None]:
+    """The questions for a device (theory: minor); None where there is no answer to them."""
+    tasks: list[Task | None] = []
+    for _, group in groupby(located, key=lambda one: id(one.search.form)):
+        same = list(group)  # of wide data, every node has a form of its own
+        pieces = [same[part] for part in workers.slices(len(same))]
+        for some in workers.map(_tasks_of_one_form, pieces):
+            tasks += some
+    return tasks
+
+
+def _tasks_of_one_form(located: list["_Located"]) -> list[Task | None]:
+    """In one go: who prepares much for a device should not have to wait for others each time."""
+    search = located[0].search
+    form, nodes = search.form, [one.node for one in located]
+    sizes = np.array([len(node.free) ** 2 for node in nodes])
+    both = np.array([margins(form.eps, len(node.inside) + node.r) for node in nodes])
+    inside, free = [node.inside for node in nodes], [node.free for node in nodes]
+    conditions = Conditions(
+        np.concatenate(inside), np.cumsum([len(one) for one in inside]),
+        np.concatenate(free), np.cumsum([len(one) for one in free]),
+        both[:, 0], 0.0 if form.triangle is None else _NEARLY_PERFECT,
+    )  # fmt: skip
+    needed, matrices = 1.0 - search.value - both[:, 1], np.empty(sizes.sum())
+    condition_all(form.A, form.c, conditions, needed, matrices)
+    tasks: list[Task | None] = []
+    for node, end, size, missing in zip(nodes, np.cumsum(sizes), sizes, needed, strict=True):
+        M = matrices[end - size : end].reshape(len(node.free), -1)
+        tasks.append(Task(M, node.r) if missing > 0.0 else None)
+    return tasks
+
+
+class _Located(NamedTuple):
+    """The search at a node: in a form with a dense matrix, whose features have other `names`."""
+
+    search: "Enumeration"
+    node: Remainder
+    names: np.ndarray | None
 
 
 def _located(
@@ -154,8 +205,7 @@ def _located(
     stop: Callable[[], bool],
     most: int | None = None,
     copies_matter: bool = False,
-) -> tuple["Enumeration", Remainder, np.ndarray | None]:
-    """The search at a node: in a form with a dense matrix, whose features have other `names`."""
+) -> _Located:
     features = np.concatenate([node.inside, node.free])
     here, places = form.around(features)
     # Within a box, copies of a feature add to each other.
@@ -163,11 +213,8 @@ def _located(
         here, value, workers, stop, most or tuning().most_hits, copies_matter or form.is_boxed
     )
     size = len(node.inside)
-    return (
-        search,
-        Remainder(places[:size], places[size:], node.r),
-        None if here is form else features,
-    )
+    located = Remainder(places[:size], places[size:], node.r)
+    return _Located(search, located, None if here is form else features)
 
 
 def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
@@ -231,14 +278,6 @@ class Enumeration(NamedTuple):
         nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
         unknown = gain < 0.0 or nearly_perfect
         return H, d, None if unknown else 1.0 - self.value - gain - slack
-
-    def task(self, inside: np.ndarray, free: np.ndarray, r: int) -> Task | None:
-        """The question for a device (theory: minor); None if there is no answer to it."""
-        H, d, needed = self._conditioned(inside, free, r)
-        if needed is None or needed <= 0.0:
-            return None
-        absorb(H, d, needed)
-        return Task(H, r)
 
     def hits_behind(
         self, inside: np.ndarray, free: np.ndarray, r: int, beginnings: np.ndarray
