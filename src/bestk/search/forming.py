@@ -40,12 +40,13 @@ class Forming:
 
     @property
     def in_flight(self) -> int:
-        """Units that are explored at a time.
+        """Units that are explored at a time: more in a large tree, where there may be many workers.
 
         A unit knows what those have found that were begun so many units before it, whoever was
         faster.
         """
-        return self.settings.advanced.batch_size or tuning().units_in_flight
+        now, wanted = tuning(), self.settings.advanced.batch_size
+        return wanted or max(now.units_in_flight, int(now.flight_share * self.bounder.n_units))
 
     def subproblem(self) -> Subproblem:
         bounder, now = self.bounder, tuning()

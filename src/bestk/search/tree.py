@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bestk.base.cluster import ClusterLost
 from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.base.threads import Workers
@@ -70,6 +71,10 @@ class Tree:
         except LimitReached:
             assert self.watch.status is not None, "what has ended the run?"
             space.settle(self.bounder.outside)
+        except ClusterLost:
+            if self.writer:
+                self.writer.write(self.state())
+            raise
         except KeyboardInterrupt:
             # Nodes may be in the air: the bound proven at the last step is the one that holds.
             self.watch.status = Status.INTERRUPTED
