@@ -14,6 +14,15 @@ from bestk.base.dense import CudaDense
 from bestk.base.driver import DeviceUnavailable
 
 
+@pytest.fixture(scope="session")
+def client():
+    """Two workers on this machine: processes of their own, one thread each."""
+    from helpers.clusters import cluster
+
+    with cluster(2) as client:
+        yield client
+
+
 @pytest.fixture(scope="module")
 def easy_data():
     X, y, _ = bestk.datasets.make_synthetic(60, 12, k=3, rho=0.6, seed=3)

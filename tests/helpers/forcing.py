@@ -78,6 +78,10 @@ class Force:
             unit_close_bounds=None if close is None else 0.0,
         )
 
+    def on_cluster(self, *, units_here: int = 0, call: float = 1.0, scan: float = 0.0) -> None:
+        """All units but some, and all enumerations, go to a cluster, if there is one."""
+        self._tune(units_here=units_here, call_seconds=call, cluster_scan=scan)
+
     def closed_in_units_only(self) -> None:
         """No node is closed by enumeration but inside a unit, and never all that is open."""
         self._tune(close_below=0.0, close_always=0.0, per_closing=1e3)

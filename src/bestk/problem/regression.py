@@ -150,7 +150,6 @@ class Regression:
         require_device(device)
         if is_collection(X):
             alpha = require_number("alpha", alpha, least=0.0)
-            as_bounds(bounds, int(X.shape[1]))  # what is wrong with them is said before any work
             table = Table.of_collections(X, y, sample_weight, client_for(X, client), feature_names)
             return cls.from_table(table, alpha=alpha, bounds=bounds, fit_intercept=fit_intercept)
         names = feature_names or names_of(X)
@@ -174,6 +173,7 @@ class Regression:
         cls, table: Table, *, alpha: float = 0.0, bounds: Any = None, fit_intercept: bool = False
     ) -> Self:
         """Problem of rows in partitions, summed up where they lie; of wide data they come here."""
+        as_bounds(bounds, table.n_features)  # what is wrong with them is said before any work
         if table.is_wide:
             X, y, weight = table.gathered()
             return cls.from_data(
