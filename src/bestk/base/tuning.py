@@ -35,6 +35,8 @@ class Tuning:
     """Values parsed at a time without Arrow: Python's strings take far more than numbers."""
     parquet_buffer: int = 2**18
     """Bytes of Parquet read ahead: row groups may be as large as the file."""
+    remote_files: int = 16
+    """Remote files that are opened at a time: nearly all of it is waiting."""
     device_sums: float = 2e10
     """Multiplications of sums of products that are worth sending rows to a device."""
     device_columns: int = 500

@@ -1,50 +1,90 @@
 """Parquet, Arrow and Feather files; pyarrow is imported by the first one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bestk.base.tuning import tuning
-from bestk.readers.source import DataError, Source, not_numeric
+from bestk.readers.files import DataError, File, opened
+from bestk.readers.source import Source, not_numeric
 
 
-def parquet_source(path: Path) -> Source:
+def parquet_source(path: File) -> Source:
     _require_pyarrow(path)
+    with _parquet_file(path) as file:
+        return Source(file.schema_arrow.names, partial(_parquet_chunks, path))
+
+
+def _parquet_chunks(
+    path: File, wanted: list[str], rows: int, use_threads: bool
+) -> Iterator[np.ndarray]:
+    with _parquet_file(path) as file:
+        for groups in _at_a_time(path, range(file.num_row_groups)):
+            yield from _decoded(file, groups, wanted, rows, use_threads)
+
+
+@contextmanager
+def _parquet_file(path: File) -> Iterator[Any]:
+    """A small buffer keeps whole row groups, which may be the whole file, out of memory.
+
+    A request for each buffer would take long, so those of a row group are made at once from afar.
+    """
     from pyarrow import parquet
 
-    def chunks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
-        # A small buffer keeps whole row groups, which may be the whole file, out of memory.
-        with parquet.ParquetFile(
-            path, pre_buffer=False, buffer_size=tuning().parquet_buffer
-        ) as file:
-            batches = file.iter_batches(batch_size=rows, columns=wanted)
-            yield from arrow_chunks(batches, wanted, rows)
-
-    with parquet.ParquetFile(path) as file:
-        return Source(file.schema_arrow.names, chunks)
+    here = isinstance(path, Path)
+    buffer = tuning().parquet_buffer if here else 0
+    with (
+        opened(path) as source,
+        parquet.ParquetFile(source, pre_buffer=not here, buffer_size=buffer) as file,
+    ):
+        yield file
 
 
-def arrow_source(path: Path) -> Source:
+def _at_a_time(path: File, groups: Sequence[int]) -> list[Sequence[int]]:
+    """Row groups that are asked for together: one from afar, which comes into memory whole."""
+    return [groups] if isinstance(path, Path) else [[group] for group in groups]
+
+
+def _decoded(
+    file: Any, groups: Sequence[int], wanted: list[str], rows: int, use_threads: bool
+) -> Iterator[np.ndarray]:
+    batches = file.iter_batches(rows, groups, wanted, use_threads=use_threads)
+    return arrow_chunks(batches, wanted, rows)
+
+
+def arrow_source(path: File) -> Source:
     _require_pyarrow(path)
+
+    def chunks(wanted: list[str], rows: int, use_threads: bool) -> Iterator[np.ndarray]:
+        with _arrow_bytes(path) as source:
+            yield from arrow_chunks(_arrow_batches(source, use_threads)[1], wanted, rows)
+
+    with _arrow_bytes(path) as source:
+        return Source(_arrow_batches(source)[0], chunks)
+
+
+def _arrow_bytes(path: File) -> Any:
     import pyarrow as pa
 
-    def opened(source: Any) -> tuple[list[str], Iterable[Any]]:
-        try:
-            file = pa.ipc.open_file(source)
-        except pa.ArrowInvalid:  # the other of the two layouts of this format
-            source.seek(0)
-            stream = pa.ipc.open_stream(source)
-            return stream.schema.names, stream
-        return file.schema.names, map(file.get_batch, range(file.num_record_batches))
+    return pa.memory_map(str(path)) if isinstance(path, Path) else path.open()
 
-    def chunks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
-        with pa.memory_map(str(path)) as source:
-            yield from arrow_chunks(opened(source)[1], wanted, rows)
 
-    with pa.memory_map(str(path)) as source:
-        return Source(opened(source)[0], chunks)
+def _arrow_batches(source: Any, use_threads: bool = True) -> tuple[list[str], Iterable[Any]]:
+    """Names of columns, and the rows."""
+    import pyarrow as pa
+
+    options = pa.ipc.IpcReadOptions(use_threads=use_threads)
+    try:
+        file = pa.ipc.open_file(source, options=options)
+    except pa.ArrowInvalid:  # the other of the two layouts of this format
+        source.seek(0)
+        stream = pa.ipc.open_stream(source, options=options)
+        return stream.schema.names, stream
+    return file.schema.names, map(file.get_batch, range(file.num_record_batches))
 
 
 def arrow_chunks(batches: Iterable[Any], wanted: list[str], rows: int) -> Iterator[np.ndarray]:
@@ -68,7 +108,7 @@ def _arrow_numbers(name: str, column: Any) -> np.ndarray:
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
-def _require_pyarrow(path: Path) -> None:
+def _require_pyarrow(path: File) -> None:
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
