@@ -1,5 +1,6 @@
 """Tables of many files: folders, patterns and remote paths are read as one file would be."""
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import bestk
-from bestk.readers import DataError, open_data
+from bestk.readers import DataError, TablePart, open_data
 from bestk.readers.data import read_trajectory
 
 N, P = 101, 5
@@ -57,6 +59,12 @@ def read(data):
     batches = list(data)
     X = np.concatenate([np.asarray(batch[0]) for batch in batches])
     return X, *(np.concatenate(column) for column in list(zip(*batches, strict=True))[1:])
+
+
+def read_parts(parts):
+    X, y, weight = zip(*(part.read() for part in parts), strict=True)
+    joined = None if weight[0] is None else np.concatenate(weight)
+    return np.concatenate(X), np.concatenate(y), joined
 
 
 def assert_table(data, frame):
@@ -235,7 +243,7 @@ def test_local_files_need_no_fsspec_and_text_no_pyarrow(frame, tmp_path):
     code = (
         "import sys; from bestk.readers import open_data\n"
         "assert not {'pyarrow', 'fsspec'} & set(sys.modules)\n"
-        f"data = open_data({str(tmp_path / '*.csv')!r})\n"
+        f"parts = open_data({str(tmp_path / '*.csv')!r}).parts()\n"
         "assert not {'pyarrow', 'fsspec'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -288,14 +296,19 @@ def test_the_first_file_says_which_target_there_is(frame, tmp_path):
         open_data(tmp_path, target="z")
 
 
+@pytest.fixture(params=["batches", "parts"])
+def read_all(request):
+    return read if request.param == "batches" else lambda data: read_parts(data.parts())
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".arrow", ".npz"])
-def test_files_without_rows_among_others(frame, tmp_path, suffix):
+def test_files_without_rows_among_others(frame, tmp_path, suffix, read_all):
     for name in ("0", "bb", "e"):
         write(frame[:0], tmp_path / f"{name}{suffix}")
     write_pieces(frame, tmp_path, suffix)
     data = open_data(tmp_path, weight="w")
     assert len(data.files) == 7
-    X, y, weight = read(data)
+    X, y, weight = read_all(data)
     np.testing.assert_array_equal(X, frame[list(data.features)])
     np.testing.assert_array_equal(y, frame["y"])
     np.testing.assert_array_equal(weight, frame["w"])
@@ -308,25 +321,34 @@ def test_files_without_any_rows(frame, tmp_path, suffix):
     data = open_data(tmp_path)
     with pytest.raises(DataError, match=r"\(4 files\) has column names but no rows"):
         read(data)
+    if suffix == ".csv":
+        assert [part.count() for part in data.parts()] == [0] * 4
+    else:
+        with pytest.raises(DataError, match="no rows"):
+            data.parts()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather", ".npz"])
 @pytest.mark.parametrize(("value", "kind"), [(np.nan, "a missing"), (-np.inf, "an infinite")])
-def test_missing_values_are_named_with_their_file(frame, tmp_path, suffix, value, kind):
+def test_missing_values_are_named_with_their_file(
+    frame, tmp_path, force, suffix, value, kind, read_all
+):
+    force.parts(n_bytes=1, columns=2, block_bytes=8)
     spoilt = frame.copy()
+    # The first row counts, not the first column: of Parquet, columns are read one after another.
     spoilt.loc[50, "f1"] = spoilt.loc[46, "w"] = spoilt.loc[80, "f0"] = value
     pieces = write_pieces(spoilt, tmp_path, suffix)
     with pytest.raises(DataError, match=f"column 'w' has {kind} value in row 16; ") as caught:
-        read(open_data(tmp_path, weight="w"))
+        read_all(open_data(tmp_path, weight="w"))
     assert str(caught.value).startswith(f"{pieces[2]}: ")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_text_is_named_with_its_file(frame, tmp_path, suffix):
+def test_text_is_named_with_its_file(frame, tmp_path, suffix, read_all):
     pieces = write_pieces(frame, tmp_path, suffix)
     write(frame[31:60].reset_index(drop=True).assign(f3="Paris"), pieces[2])
     with pytest.raises(DataError, match=r"column 'f3' holds .*--drop f3") as caught:
-        read(open_data(tmp_path, weight="w"))
+        read_all(open_data(tmp_path, weight="w"))
     assert str(caught.value).startswith(f"{pieces[2]}: ")
 
 
@@ -336,11 +358,11 @@ def test_errors_of_a_single_file_do_not_repeat_its_name(tmp_path):
         read(open_data(tmp_path / "data.csv"))
 
 
-def test_damaged_files_are_named_once(frame, tmp_path):
+def test_damaged_files_are_named_once(frame, tmp_path, read_all):
     pieces = write_pieces(frame, tmp_path, ".csv")
     pieces[1].write_text(pieces[1].read_text() + "1,2\n")
     with pytest.raises(DataError, match=f"^row 2 of {pieces[1]} has 2 values"):
-        read(open_data(tmp_path, weight="w"))
+        read_all(open_data(tmp_path, weight="w"))
     pieces[1].write_bytes(b"PAR1")
     pieces[1].rename(tmp_path / "b.parquet")
     with pytest.raises(DataError, match=r"^cannot read [^:]*b\.parquet: "):
@@ -369,3 +391,167 @@ def test_a_trajectory_is_one_file(frame, tmp_path):
     assert len(read_trajectory(pieces[0], time="y")[1]) == CUTS[1]
     with pytest.raises(DataError, match=r"\(4 files\) is not one trajectory"):
         read_trajectory(tmp_path, time="y")
+
+
+# Parts ------------------------------------------------------------------------------------------
+
+
+def parts_of(frame, tmp_path, suffix, **options):
+    write_pieces(frame, tmp_path, suffix)
+    return open_data(tmp_path, **options).parts()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("where", ["here", "remote"])
+def test_parts_are_the_rows_in_order(frame, tmp_path, memory, force, suffix, weight, where):
+    force.parts(n_bytes=8 * (P + 2) * 17, columns=4, block_bytes=8 * 4 * 5)
+    force.reading(batch_bytes=8 * P * 8)
+    write_pieces(frame, tmp_path, suffix)
+    upload(memory, tmp_path, "data")
+    path = "memory://data" if where == "remote" else tmp_path
+    data = open_data(path, weight=weight, drop=[] if weight else ["w"])
+    parts = data.parts()
+    assert [part.file for part in parts] == sorted(
+        [part.file for part in parts], key=data.files.index
+    )
+    assert len(parts) == (8 if suffix == ".parquet" else 4)
+    X, y, weights = read_parts(parts)
+    np.testing.assert_array_equal(X, frame[list(data.features)])
+    np.testing.assert_array_equal(y, frame["y"])
+    assert (weights is None) == (weight is None)
+    if weight:
+        np.testing.assert_array_equal(weights, frame["w"])
+    for array in parts[0].read()[: 3 if weight else 2]:
+        assert array.dtype == np.float64
+        assert array.flags.c_contiguous
+        assert array.flags.owndata or array.base.nbytes <= 2 * array.nbytes
+
+
+def test_row_groups_are_joined_up_to_a_size(frame, tmp_path, force):
+    write(frame, tmp_path / "data.parquet")
+    assert parquet.read_metadata(tmp_path / "data.parquet").num_row_groups == 15
+
+    def sizes(rows):
+        force.parts(n_bytes=8 * (P + 2) * rows, columns=3, block_bytes=64)
+        parts = open_data(tmp_path / "data.parquet", weight="w").parts()
+        assert [part.first_row for part in parts] == list(
+            np.cumsum([0, *(part.n_rows for part in parts)])[:-1]
+        )
+        assert [group for part in parts for group in part.groups] == list(range(15))
+        np.testing.assert_array_equal(read_parts(parts)[1], frame["y"])
+        return [part.n_rows for part in parts]
+
+    assert sizes(1) == [7] * 14 + [3]
+    assert sizes(20) == [14] * 6 + [17]
+    assert sizes(21) == [21] * 4 + [17]
+    assert sizes(1000) == [N]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_counts(frame, tmp_path, suffix):
+    parts = parts_of(frame, tmp_path, suffix)
+    assert [part.count() for part in parts] == list(np.diff(CUTS))
+    is_known = suffix in (".parquet", ".arrow", ".feather")
+    assert [part.n_rows for part in parts] == (list(np.diff(CUTS)) if is_known else [None] * 4)
+
+
+def test_rows_are_counted_without_pyarrow_and_other_columns(frame, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    parts = parts_of(frame.assign(t="text"), tmp_path, ".csv")
+    assert [part.count() for part in parts] == list(np.diff(CUTS))
+    with pytest.raises(DataError, match="'t' holds text"):
+        parts[0].read()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+def test_a_part_is_read_without_the_other_files(frame, tmp_path, suffix):
+    parts = parts_of(frame, tmp_path, suffix)
+    for name in "abd":
+        (tmp_path / f"{name}{suffix}").unlink()
+    np.testing.assert_array_equal(parts[2].read()[1], frame["y"][31:60])
+    assert parts[0].count() == 30
+    with pytest.raises(DataError, match=r"cannot read .*a\."):
+        parts[0].read()
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".feather"])
+def test_files_that_have_changed_are_noticed(frame, tmp_path, suffix):
+    parts = parts_of(frame, tmp_path, suffix)
+    write(frame[:30].reset_index(drop=True), tmp_path / f"c{suffix}")
+    with pytest.raises(DataError, match=r"c\.\w+ has changed since it was opened"):
+        parts[2].read()
+
+
+def test_parts_are_plain(frame, tmp_path, memory):
+    parts = parts_of(frame, tmp_path, ".parquet")
+    upload(memory, tmp_path, "data")
+    for part in (parts[1], open_data("memory://data").parts()[1]):
+        again = pickle.loads(pickle.dumps(part))
+        assert again == part
+        np.testing.assert_array_equal(again.read()[0], part.read()[0])
+        with pytest.raises(AttributeError):
+            part.n_rows = 3
+
+
+def test_another_process_reads_parts(frame, tmp_path):
+    """Errors come back as they are."""
+    parts = parts_of(frame, tmp_path / "data", ".parquet")
+    spoilt = parts_of(frame.assign(f0=np.nan), tmp_path / "spoilt", ".parquet")
+    (tmp_path / "parts").write_bytes(pickle.dumps([parts[3], spoilt[3]]))
+    code = (
+        "import pickle, sys; from pathlib import Path\n"
+        "fine, spoilt = pickle.loads(Path(sys.argv[1]).read_bytes())\n"
+        "outcomes = [fine.read()]\n"
+        "try: spoilt.read()\n"
+        "except ValueError as error: outcomes.append(error)\n"
+        "Path(sys.argv[2]).write_bytes(pickle.dumps(outcomes))\n"
+    )
+    program = [sys.executable, "-c", code, tmp_path / "parts", tmp_path / "outcomes"]
+    subprocess.run(program, check=True)
+    (X, _, weight), error = pickle.loads((tmp_path / "outcomes").read_bytes())
+    np.testing.assert_array_equal(X, frame[60:].drop(columns="y"))
+    assert weight is None
+    assert type(error) is DataError
+    assert str(error).startswith(f"{spoilt[3].file}: column 'f0' has a missing value in row 1;")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
+def test_no_threads_are_asked_for(frame, tmp_path, monkeypatch, suffix):
+    from pyarrow import csv
+
+    asked = []
+
+    def watched(make):
+        def made(*args, use_threads=True, **options):
+            asked.append(use_threads)
+            return make(*args, use_threads=use_threads, **options)
+
+        return made
+
+    def opened(*args, options, **more):
+        asked.append(options.use_threads)
+        return open_arrow(*args, options=options, **more)
+
+    open_arrow = pa.ipc.open_file
+    monkeypatch.setattr(pa.ipc, "open_file", opened)
+    monkeypatch.setattr(csv, "ReadOptions", watched(csv.ReadOptions))
+    monkeypatch.setattr(
+        parquet.ParquetFile, "iter_batches", watched(parquet.ParquetFile.iter_batches)
+    )
+    data = open_data(write(frame, tmp_path / f"data{suffix}"))
+    (part,) = data.parts()
+    asked.clear()
+    read(data)
+    assert asked[-1] is True
+    part.read()
+    part.count()
+    assert asked[-1] is False
+
+
+def test_a_part_by_hand(frame, tmp_path):
+    file = write(frame, tmp_path / "data.csv")
+    part = TablePart(file=file, features=("f3", "f1"), target="w")
+    X, y, _ = part.read()
+    np.testing.assert_array_equal(X, frame[["f3", "f1"]])
+    np.testing.assert_array_equal(y, frame["w"])

@@ -2,10 +2,12 @@
 
 from bestk.readers.data import Data, choose_columns, open_data, read_trajectory, require_columns
 from bestk.readers.files import DataError
+from bestk.readers.parts import TablePart
 
 __all__ = [
     "Data",
     "DataError",
+    "TablePart",
     "choose_columns",
     "open_data",
     "read_trajectory",

@@ -10,13 +10,15 @@ import numpy as np
 
 from bestk.base.tuning import tuning
 from bestk.readers.files import DataError, File, opened
-from bestk.readers.source import Source, not_numeric
+from bestk.readers.source import Block, Source, not_numeric
 
 
 def parquet_source(path: File) -> Source:
     _require_pyarrow(path)
     with _parquet_file(path) as file:
-        return Source(file.schema_arrow.names, partial(_parquet_chunks, path))
+        return Source(
+            file.schema_arrow.names, partial(_parquet_chunks, path), (), _group_rows(file)
+        )
 
 
 def _parquet_chunks(
@@ -25,6 +27,30 @@ def _parquet_chunks(
     with _parquet_file(path) as file:
         for groups in _at_a_time(path, range(file.num_row_groups)):
             yield from _decoded(file, groups, wanted, rows, use_threads)
+
+
+def parquet_blocks(
+    path: File, wanted: list[str], groups: Sequence[int], n_rows: int
+) -> Iterator[Block]:
+    """Some row groups, which have `n_rows` rows, by one thread.
+
+    Files that are here are read a few columns at a time, because pages of all columns that are read
+    together are in memory. From afar more columns are fewer requests.
+    """
+    width = tuning().part_columns if isinstance(path, Path) else len(wanted)
+    rows = max(tuning().block_bytes // (8 * width), 1)
+    with _parquet_file(path) as file:
+        sizes = _group_rows(file)
+        if max(groups) >= len(sizes) or sum(sizes[group] for group in groups) != n_rows:
+            raise DataError(f"{path} has changed since it was opened; open it again")
+        first = 0
+        for some in _at_a_time(path, groups):
+            for column in range(0, len(wanted), width):
+                names, row = wanted[column : column + width], first
+                for chunk in _decoded(file, some, names, rows, use_threads=False):
+                    yield Block(row, column, chunk)
+                    row += len(chunk)
+            first += sum(sizes[group] for group in some)
 
 
 @contextmanager
@@ -42,6 +68,10 @@ def _parquet_file(path: File) -> Iterator[Any]:
         parquet.ParquetFile(source, pre_buffer=not here, buffer_size=buffer) as file,
     ):
         yield file
+
+
+def _group_rows(file: Any) -> tuple[int, ...]:
+    return tuple(file.metadata.row_group(i).num_rows for i in range(file.num_row_groups))
 
 
 def _at_a_time(path: File, groups: Sequence[int]) -> list[Sequence[int]]:
@@ -65,6 +95,18 @@ def arrow_source(path: File) -> Source:
 
     with _arrow_bytes(path) as source:
         return Source(_arrow_batches(source)[0], chunks)
+
+
+def arrow_rows(path: File) -> int | None:
+    """Rows of an Arrow file, from its table of contents; None if it has none, as streams have."""
+    import pyarrow as pa
+    from pyarrow import dataset
+
+    with _arrow_bytes(path) as source:
+        try:
+            return dataset.IpcFileFormat().make_fragment(source).count_rows()
+        except pa.ArrowInvalid:
+            return None
 
 
 def _arrow_bytes(path: File) -> Any:

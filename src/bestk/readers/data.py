@@ -14,6 +14,7 @@ from bestk.base.tuning import tuning
 from bestk.base.validation import nearest
 from bestk.readers.files import DataError, File, is_remote
 from bestk.readers.formats import open_source, table_files
+from bestk.readers.parts import TablePart, cut
 from bestk.readers.source import (
     UNNAMED,
     Source,
@@ -61,6 +62,7 @@ class Data:
     weight: str | None
     batch_rows: int
     _first: Source = field(repr=False)
+    _groups: tuple[tuple[int, ...] | None, ...] = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -89,6 +91,22 @@ class Data:
             is_empty &= n_rows == 0
         if is_empty:
             raise self._no_rows
+
+    def parts(self) -> list[TablePart]:
+        """The table in parts, in order, which any process reads on its own.
+
+        Row groups of Parquet files are joined up to about 128 MB of float64. Any other file is one
+        part. What has no rows is left out, as far as that is known without reading.
+        """
+        columns: Any = {"features": self.features, "target": self.target, "weight": self.weight}
+        parts = [
+            part
+            for file, groups in zip(self.files, self._groups, strict=True)
+            for part in cut(TablePart(file=file, **columns), groups)
+        ]
+        if not parts:
+            raise self._no_rows
+        return parts
 
     @property
     def _no_rows(self) -> DataError:
@@ -162,6 +180,7 @@ def open_data(
         weight=weight,
         batch_rows=rows_at_a_time(len(features)) if batch_rows is None else batch_rows,
         _first=first,
+        _groups=(first.groups, *(header.groups for header in others)),
     )
 
 
@@ -203,6 +222,7 @@ class _Header(NamedTuple):
     file: File
     lacks: frozenset[str]
     extra: list[str]
+    groups: tuple[int, ...] | None
 
 
 def _headers(files: tuple[File, ...], names: list[str]) -> list[_Header]:
@@ -212,7 +232,7 @@ def _headers(files: tuple[File, ...], names: list[str]) -> list[_Header]:
         source = open_source(file)
         own = set(_names(file, source))
         extra = [name for name in source.names if name not in known]
-        return _Header(file, known - own, extra)
+        return _Header(file, known - own, extra, source.groups)
 
     known = frozenset(names)
     n_threads = 1 if all(isinstance(file, Path) for file in files) else tuning().remote_files

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from bestk.readers.arrow import arrow_source, parquet_source
+from bestk.readers.arrow import arrow_rows, arrow_source, parquet_source
 from bestk.readers.files import DataError, File, list_files
 from bestk.readers.npz import npz_source
 from bestk.readers.source import Source, explained
@@ -27,6 +27,14 @@ def open_source(file: File) -> Source:
         raise DataError(f"{file} is {_KNOWN}")
     with explained(file):
         return _FORMATS[kind.removesuffix(".gz")](file)
+
+
+def known_rows(file: File) -> int | None:
+    """How many rows a file has, if that can be told without reading them."""
+    if _FORMATS[_kind(file).removesuffix(".gz")] is not arrow_source:
+        return None
+    with explained(file):
+        return arrow_rows(file)
 
 
 def table_files(path: str | Path) -> tuple[File, ...]:

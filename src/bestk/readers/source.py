@@ -26,6 +26,16 @@ class Source(NamedTuple):
     or by one."""
     others: tuple[str, ...] = ()
     """Columns that can only be target or weight."""
+    groups: tuple[int, ...] | None = None
+    """Rows of each row group, where groups can be read one by one."""
+
+
+class Block(NamedTuple):
+    """Some rows of some columns, from these on."""
+
+    row: int
+    column: int
+    values: np.ndarray
 
 
 def not_numeric(name: str, what: str) -> DataError:
