@@ -80,6 +80,6 @@ def test_trajectories_are_single_files(folders):
 
 
 def test_help_says_what_a_file_may_be():
-    text = " ".join(run("fit", "--help").stdout.split())
+    text = " ".join(run("fit", "--help").stdout.replace("│", " ").split())
     assert "a file, a folder or a pattern" in text
     assert "s3://bucket/data" in run("--help").stdout
