@@ -49,17 +49,17 @@ def test_proofs_by_a_device_are_verified(seed, force):
         assert result.certificate.verify(instance.X, instance.y)
 
 
-LANDINGS = pytest.mark.parametrize(("batch", "threads"), [(0.0, 1e-8), (2.0, 1e-8), (0.0, 1e-7)])
+LANDINGS = pytest.mark.parametrize(("batch", "lag"), [(0.0, 1e-8), (2.0, 1e-8), (0.0, 1e-7)])
 
 
 @LANDINGS
 @pytest.mark.parametrize("in_flight", [1, 3, 64])
-def test_the_tree_does_not_depend_on_threads(batch, threads, in_flight, force):
+def test_the_tree_does_not_depend_on_threads(batch, lag, in_flight, force):
     """Nodes go to the device alone or many at a time, and land soon or late among units."""
     X, y = small()
     plain = bestk.solve(X, y, 6, alpha=1e-3)
     force.units(nodes=5, in_flight=in_flight, close=0.0)
-    force.closed_on_device(most=1000, batch=batch, threads=threads)
+    force.closed_on_device(most=1000, batch=batch, lag=lag)
     runs = []
     for n_threads in (1, 2, 5):
         with using(Plain()) as device:
@@ -77,10 +77,10 @@ def test_the_tree_does_not_depend_on_threads(batch, threads, in_flight, force):
 
 
 @LANDINGS
-def test_a_resumed_run_takes_the_same_path(batch, threads, force, tmp_path, monkeypatch):
+def test_a_resumed_run_takes_the_same_path(batch, lag, force, tmp_path, monkeypatch):
     """From every checkpoint of a run, with nodes in flight and waiting for the device."""
     force.units(nodes=5, in_flight=4, close=0.0)
-    force.closed_on_device(most=1000, batch=batch, threads=threads)
+    force.closed_on_device(most=1000, batch=batch, lag=lag)
     (X, y), path, written = small(), tmp_path / "run.ckpt", []
     write = Writer.write
 

@@ -82,19 +82,17 @@ class Force:
         """No node is closed by enumeration but inside a unit, and never all that is open."""
         self._tune(close_below=0.0, close_always=0.0, per_closing=1e3)
 
-    def closed_on_device(
-        self, *, most: float = 1e9, batch: float = 0.0, threads: float = 0.0
-    ) -> None:
+    def closed_on_device(self, *, most: float = 1e9, batch: float = 0.0, lag: float = 0.0) -> None:
         """A device closes whatever it can be asked with up to `most` supports, a CPU nothing.
 
-        About `batch` times as many supports go there together. `threads` times as many model
+        About `batch` times as many supports go there together. `lag` times as many model
         seconds as supports are spent on units before they land. All that is open is never closed.
         """
         self.closed_in_units_only()
         self._tune(
             per_device_support=1.0, per_device_row=0.0, per_device_first=0.0,
             per_device_beginning=0.0, per_device_node=0.0, device_close=most, device_bounds=0.0,
-            device_batch=batch * most, device_threads=threads, device_gain=0.0, per_support=1e3,
+            device_batch=batch * most, device_threads=1.0, device_lag=lag, per_support=1e3,
             per_closing=0.0, units_per_node=0.0, preparing_counts=0.0, piece_seconds=1e18,
             longest_piece=1e18,
         )  # fmt: skip

@@ -76,7 +76,7 @@ def test_prices_are_those_of_the_tuning():
     now = Tuning(
         per_beginning=1, per_first=2, per_pair_row=3, per_support=4, per_update=5,
         per_unit_multiply=6, per_device_support=7, per_device_row=8, per_device_first=9,
-        per_device_beginning=10, per_device_node=11, device_gain=12,
+        per_device_beginning=10, per_device_node=11, device_threads=12,
     )  # fmt: skip
     assert prices_of(now) == tuple(range(1, 13))
 
@@ -105,12 +105,12 @@ def test_margins_grow_with_the_model_and_the_error_of_the_data():
 def test_a_device_is_asked_where_it_is_cheaper():
     prices = prices_of(tuning())
     assert is_for_device(400, 0, 5)
-    assert closing_cost(400, 0, 5, device=True) < closing_cost(400, 0, 5) / 100
+    assert closing_cost(400, 0, 5, device=True) < closing_cost(400, 0, 5) / 20
     for m, r in ((20, 3), (20, 10), (400, 2), (5, 5), (2000, 4), (1000, 12), (40, 20)):
         assert not is_for_device(m, 0, r)
         assert closing_cost(m, 0, r, device=True) == closing_cost(m, 0, r)
     for m, r in ((300, 2), (1025, 3), (1024, 12), (40, 20)):
         assert math.isinf(device_seconds(prices, m, 0, r))
-    always = prices._replace(device_gain=0.0)
+    always = prices._replace(device_threads=0.0)
     for m, r in ((3, 3), (300, 4), (1024, 5), (100, 8), (40, 19), (1024, 12), (40, 20), (9, 2)):
         assert math.isfinite(device_seconds(always, m, 0, r)) == fits(m, r)

@@ -93,6 +93,13 @@ class DataDigest:
         self.sums = [(total + part) & _MASK for total, part in zip(self.sums, parts, strict=True)]
         self.n_rows += len(y)
 
+    def joined(self, other: "DataDigest") -> "DataDigest":
+        """Of these rows and others; each has counted rows from where they begin in the whole."""
+        both = DataDigest()
+        both.n_rows = self.n_rows + other.n_rows
+        both.sums = [(a + b) & _MASK for a, b in zip(self.sums, other.sums, strict=True)]
+        return both
+
     def __str__(self) -> str:
         return f"rows {self.n_rows} " + " ".join(f"{total:016x}" for total in self.sums)
 

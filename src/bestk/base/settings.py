@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.cluster import Cluster, require_client
 from bestk.base.validation import require_choice, require_count, require_device, require_number
 
 SEARCHES = ("best-first", "breadth-first", "depth-first")
@@ -90,6 +91,7 @@ class Settings:
     callback: Callable[..., Any] | None = None
     n_threads: int | None = None
     device: str = "cpu"
+    client: Any = None
     checkpoint: Any = None
     checkpoint_interval: float = 60.0
     advanced: Advanced = Advanced()
@@ -105,6 +107,7 @@ class Settings:
         if self.n_threads is not None:
             require_count("n_threads", self.n_threads, least=1)
         require_device(self.device)
+        require_client(self.client)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
             raise TypeError("checkpoint must be the name of a file")
         require_number("checkpoint_interval", self.checkpoint_interval, least=0.0)
@@ -139,9 +142,17 @@ class Settings:
         """For runs that are themselves spread over threads."""
         return replace(self, n_threads=1)
 
+    def cluster(self) -> Cluster | None:
+        """The workers behind the client, if there is one."""
+        return None if self.client is None else Cluster(self.client)
+
+    def on_a_worker(self) -> "Settings":
+        """For a run that is one of many on a cluster: it has one thread, and nobody watches it."""
+        return replace(self, n_threads=1, client=None, progress=None, callback=None)
+
     def summary(self) -> dict[str, Any]:
         """The plain values: what a report shows and what can be stored."""
-        hidden = ("progress", "callback", "checkpoint", "checkpoint_interval", "advanced")
+        hidden = ("progress", "callback", "client", "checkpoint", "checkpoint_interval", "advanced")
         plain = {name: getattr(self, name) for name in self.names() if name not in hidden}
         return plain | {f"advanced.{name}": value for name, value in self._changed()}
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from bestk.base.cluster import Cluster
+
 
 @cache
 def _blas_libraries() -> tuple[list[Any], list[Any]]:
@@ -95,11 +97,14 @@ class Workers:
     """Runs independent pieces of work on n threads, results in the order given.
 
     ``device`` is one that closes nodes; of two threads beside the others one prepares what it is
-    asked next while the other waits for it.
+    asked next while the other waits for it. ``cluster`` has workers on other machines.
     """
 
-    def __init__(self, n_threads: int | None, device: Any = None) -> None:
+    def __init__(
+        self, n_threads: int | None, device: Any = None, cluster: Cluster | None = None
+    ) -> None:
         self.n_threads, self.device = n_threads or default_threads(), device
+        self.cluster = cluster
         self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
         self._beside = None if device is None else ThreadPoolExecutor(2)
         self.is_over, self._failure = False, ""
@@ -108,6 +113,7 @@ class Workers:
     def words(self) -> str:
         """What does the work."""
         threads = "1 thread" if self.n_threads == 1 else f"{self.n_threads} threads"
+        threads = threads if self.cluster is None else self.cluster.words
         with_device = threads if self.device is None else f"{self.device.name} and {threads}"
         return f"{with_device} ({self._failure})" if self._failure else with_device
 
@@ -143,3 +149,5 @@ class Workers:
         for pool in (self._pool, self._beside):
             if pool is not None:
                 pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C
+        if self.cluster is not None:
+            self.cluster.end_calls()

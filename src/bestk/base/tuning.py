@@ -210,21 +210,37 @@ class Tuning:
     """Seconds per prefix, and feature in it: it is eliminated for itself."""
     per_device_node: float = 3e-4
     """Seconds around one node: its matrix is conditioned and sent, what is left is looked at."""
-    device_gain: float = 20.0
-    """How many times as long a thread must take: there are many threads, and one device."""
-    device_close: float = 3e-4
-    """Model seconds of a device up to which it always closes a node."""
-    device_bounds: float = 30.0
-    """The same in bounds: the subtree would have more nodes."""
-    device_batch: float = 0.02
-    """Model seconds of nodes that go to a device together: it has many to work on at a time."""
     device_threads: float = 16.0
-    """Threads beside a device: so many times its seconds units may take before it is waited for."""
+    """Threads beside a device: a second of it costs as many model seconds, those of a thread."""
+    device_close: float = 0.0
+    """Model seconds up to which a device always closes a node."""
+    device_bounds: float = 240.0
+    """The same in bounds: threads would have more nodes to bound meanwhile."""
+    device_batch: float = 0.32
+    """Model seconds of nodes that go to a device together: it has many to work on at a time."""
+    device_questions: int = 4
+    """Times that a device is asked before the first answer is needed: it should never idle."""
+    device_lag: float = 1.0
+    """Model seconds of units for each that a device was asked for, before its answer is needed."""
+    device_units: float = 4.0
+    """Times as much work in a unit beside a device."""
 
     # Units of work --------------------------------------------------------------------------
 
     units_in_flight: int = 64
     """Units that are explored at a time: enough for many threads, few that miss a better model."""
+    flight_share: float = 0.25
+    """The same, as a share of the units that are done: a large tree has room for many workers."""
+    units_here: int = 64
+    """Units that are explored before a cluster is asked: a small tree is done by then."""
+    cluster_unit: float = 0.01
+    """Seconds of a unit, for a start: they are measured as soon as there are some."""
+    call_seconds: float = 1.0
+    """Seconds of units that go to a worker of a cluster together: far more than the way there."""
+    calls_per_thread: float = 3.0
+    """Calls that a thread of a cluster has at hand: one in work, others on their way."""
+    cluster_scan: float = 3.0
+    """Model seconds of an enumeration that is cut into calls for a cluster."""
     unit_nodes: int = 300
     """Nodes of a unit, at most: about what its own charges cost, and some tens of milliseconds."""
     first_unit_nodes: int = 32

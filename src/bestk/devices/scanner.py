@@ -58,18 +58,21 @@ class Scanner:
     def remaining(
         self, tasks: Sequence[Task], stop: Callable[[], bool], progress: Progress
     ) -> list[np.ndarray | None]:
+        together = np.concatenate([task.M.ravel() for task in tasks] or [np.empty(0)])
         # Several searches may share a device: one after the other.
         while not self._lock.acquire(timeout=_LOOK):
             if stop():
                 raise Stopped
         try:
-            return self._remaining(tasks, stop, progress)
+            return self._remaining(tasks, together, stop, progress)
         finally:
             self._lock.release()
 
-    def _remaining(self, tasks, stop, progress: Progress) -> list[np.ndarray | None]:
+    def _remaining(
+        self, tasks: Sequence[Task], together: np.ndarray, stop, progress: Progress
+    ) -> list[np.ndarray | None]:
         self._prepare()
-        matrices = self._upload(np.concatenate([task.M.ravel() for task in tasks]))
+        matrices = self._upload(together)
         starts = np.cumsum([0, *(task.M.size for task in tasks)])
         done, rows = progress.begin(tasks)
         for part in _rounds(batches(tasks, self._most_items, done)):

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from bestk.base.collections import client_for, is_collection
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.dense import open_dense
 from bestk.base.fingerprint import DataDigest, gram_digest
@@ -40,6 +41,7 @@ from bestk.problem.rows import (
     moments_of_batches,
     require_safe_target,
 )
+from bestk.problem.table import Table
 
 # Roundings of ||y|| and the ||x_j b_j|| by which a fit on rows may miss the best one.
 _FIT = 16
@@ -120,6 +122,7 @@ class Regression:
         feature_names: Any = None,
         n_threads: int | None = None,
         device: str = "cpu",
+        client: Any = None,
     ) -> Self:
         """Problem of X (n, p) and y (n,); X is neither copied nor changed.
 
@@ -140,8 +143,16 @@ class Regression:
             Those of the data frame by default.
         device : {"cpu", "cuda", "cuda:1", ...}
             Where sums of products of large data are computed; see :func:`bestk.solve`.
+        client : dask.distributed.Client or None
+            Who sums up X and y that are Dask arrays or data frames: by default, the client that
+            they bring with them, or else threads of this process.
         """
         require_device(device)
+        if is_collection(X):
+            alpha = require_number("alpha", alpha, least=0.0)
+            as_bounds(bounds, int(X.shape[1]))  # what is wrong with them is said before any work
+            table = Table.of_collections(X, y, sample_weight, client_for(X, client), feature_names)
+            return cls.from_table(table, alpha=alpha, bounds=bounds, fit_intercept=fit_intercept)
         names = feature_names or names_of(X)
         X = as_matrix("X", X)
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
@@ -157,6 +168,28 @@ class Regression:
             moments, digest = moments_and_digest(X, y, weight, fit_intercept, dense=dense)
         rows = Rows(X, y, weight, known_digest=digest)
         return cls.from_moments(moments, alpha=alpha, bounds=bounds, feature_names=names, rows=rows)
+
+    @classmethod
+    def from_table(
+        cls, table: Table, *, alpha: float = 0.0, bounds: Any = None, fit_intercept: bool = False
+    ) -> Self:
+        """Problem of rows in partitions, summed up where they lie; of wide data they come here."""
+        if table.is_wide:
+            X, y, weight = table.gathered()
+            return cls.from_data(
+                X, y, alpha=alpha, bounds=bounds, sample_weight=weight,
+                fit_intercept=fit_intercept, feature_names=table.names,
+            )  # fmt: skip
+        total, digest = table.sums(fit_intercept)
+        moments = total.sums()
+        return cls.from_moments(
+            centred_batches(moments) if fit_intercept else moments,
+            alpha=alpha,
+            bounds=bounds,
+            feature_names=table.names,
+            rows=total.rows(),
+            digest=digest,
+        )
 
     @classmethod
     def from_gram(

@@ -47,6 +47,12 @@ class Triangle:
         _eliminate(R, other.R.copy(order="F"))
         return Triangle(R)
 
+    def moved(self, x_step: np.ndarray, y_step: float) -> "Triangle":
+        """The triangle of (1, x + x_step, y + y_step): only multiples of its first row change."""
+        R = self.R.copy(order="F")
+        R[0, 1:] += R[0, 0] * np.append(x_step, y_step)
+        return Triangle(R)
+
     def rows(self, fit_intercept: bool) -> tuple[np.ndarray, np.ndarray]:
         """(X, y) of a few rows with the same objective for every model as all rows together.
 

@@ -19,6 +19,7 @@ from bestk.search.watch import Watch
 from bestk.subtrees.frontier import Node
 from bestk.supports import enumeration
 from bestk.supports.enumeration import Remainder
+from bestk.supports.on_cluster import hits_on_cluster
 
 # Model seconds below which an enumeration is left to one thread.
 _CHEAP = 0.05
@@ -99,7 +100,7 @@ class Closing:
 
     def close_all(self) -> None:
         """All that is open."""
-        self.close(self.space.frontier.pop(len(self.space.frontier)))
+        self.close(self.space.frontier.take_all())
         self.saved = None
 
     def close(self, nodes: list[Node]) -> list[Node]:
@@ -127,9 +128,13 @@ class Closing:
 
     def _hits(self, nodes: list[Node]):
         """What to fit of each node, one after the other or all at a time."""
+        space, value = self.space, self.space.incumbent.value
+        is_long = sum(node.cost for node in nodes) > tuning().cluster_scan
+        if self.workers.cluster is not None and is_long and space.form.matrix.has_factors:
+            left = [self._left(node) for node in nodes]
+            return hits_on_cluster(space.form, left, value, self.workers, self.stop)
         cheap = all(node.cost < _CHEAP for node in nodes)
         workers = Workers(1) if cheap else self.workers
-        space, value = self.space, self.space.incumbent.value
 
         def hits(node: Node):
             return enumeration.hits(space.form, self._left(node), value, workers, self.stop)

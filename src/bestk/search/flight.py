@@ -139,25 +139,28 @@ class Flight:
         self._ask()
 
     def _waits(self, node: Node) -> bool:
-        """Whether the node waits for the device, where there is room for it."""
-        waiting = self.space.waiting
+        """Whether the node waits for the device: to branch it would take longer than that."""
         if node.cost > self.forming.leave_below or not self.closing.is_for_device(node):
             return False
-        if waiting.nodes and waiting.cost >= 2.0 * tuning().device_batch:
-            return False
-        waiting.add(node)
+        self.space.waiting.push(node)
         return True
 
     def _ask(self) -> None:
-        """Send waiting nodes to the device: many at a time, if it has something to do."""
-        space, now = self.space, tuning()
-        n_sent, waiting = len(self._sent), space.waiting
-        if not waiting.nodes or n_sent >= 2 or (n_sent and waiting.cost < now.device_batch):
-            return
-        bunch = Bunch(node for node in waiting.nodes if not space.prune(node))
-        space.waiting = Bunch()
-        if bunch.nodes:
-            self._send_off(bunch, self.bounder.searching + now.device_threads * bunch.cost)
+        """Send waiting nodes to the device, weakest ones first: many at a time, if it is busy."""
+        waiting, now = self.space.waiting, tuning()
+        while waiting and len(self._sent) < now.device_questions:
+            if self._sent and waiting.cost < now.device_batch:
+                return
+            nodes: list[Node] = []
+            cost = 0.0
+            while waiting and (not nodes or cost < now.device_batch):
+                node = waiting.pop(1)[0]
+                if not self.space.prune(node):
+                    nodes.append(node)
+                    cost += node.cost
+            if nodes:
+                before = max(self.bounder.searching, self._sent[-1].due if self._sent else 0.0)
+                self._send_off(Bunch(nodes), before + now.device_lag * cost)
 
     def _send_off(self, bunch: Bunch, due: float) -> None:
         self._sent.append(_Sent(self.closing.ask(bunch.nodes, Workers(1)), due))
@@ -245,10 +248,9 @@ class Flight:
             else:
                 self.closing.call_back(asked)
                 for node in asked.nodes:
-                    space.waiting.add(node)
-        for node in space.waiting.nodes:
+                    space.frontier.push(node)
+        for node in space.waiting.take_all():
             space.frontier.push(node)
-        space.waiting = Bunch()
 
     def _sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """States and dual vectors of some open nodes, the weakest one first."""
@@ -301,7 +303,7 @@ class Flight:
 
     def state(self) -> State:
         """Nodes of units (-1), of what the device was asked (from 0 on), and waiting ones (-2)."""
-        units, waiting = self._flying, self.space.waiting.nodes
+        units, waiting = self._flying, self.space.waiting.nodes()
         nodes = [flying.node._replace(split=flying.split) for flying in units]
         batches = [-1] * len(nodes)
         for number, (asked, _) in enumerate(self._sent):
@@ -323,7 +325,8 @@ class Flight:
         for batch, group in groupby(numbered, key=lambda pair: pair[0]):
             nodes = [node for _, node in group]
             if batch == -2:
-                self.space.waiting = Bunch(nodes)
+                for node in nodes:
+                    self.space.waiting.push(node)
             elif batch >= 0:
                 self._send_off(Bunch(nodes), float(arrays["dues"][batch]))
             else:

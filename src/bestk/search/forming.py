@@ -40,12 +40,13 @@ class Forming:
 
     @property
     def in_flight(self) -> int:
-        """Units that are explored at a time.
+        """Units that are explored at a time: more in a large tree, where there may be many workers.
 
         A unit knows what those have found that were begun so many units before it, whoever was
         faster.
         """
-        return self.settings.advanced.batch_size or tuning().units_in_flight
+        now, wanted = tuning(), self.settings.advanced.batch_size
+        return wanted or max(now.units_in_flight, int(now.flight_share * self.bounder.n_units))
 
     def subproblem(self) -> Subproblem:
         bounder, now = self.bounder, tuning()
@@ -121,12 +122,19 @@ class Forming:
         """Nodes of a unit: few in small trees, so that there are soon many units."""
         return max(tuning().first_unit_nodes, min(n_nodes // 8, tuning().unit_nodes))
 
+    @property
+    def _size(self) -> float:
+        """How many times as much work is in a unit: more beside a device, where threads are many
+        and one of them deals with all units.
+        """
+        return 1.0 if self.bounder.workers.device is None else tuning().device_units
+
     def _most_multiplies(self, node: Node) -> float:
         """Multiplications of a unit: some milliseconds, and several times what it begins with."""
         now = tuning()
         entries = np.count_nonzero(node.state != OUT) ** 2
         beginning = now.per_unit_entry * entries / now.per_unit_multiply
-        return max(now.unit_multiplies, now.unit_beginnings * beginning)
+        return self._size * max(now.unit_multiplies, now.unit_beginnings * beginning)
 
     def nbytes(self, n_open: int, n_nodes: int, n_workers: int) -> int:
         """What units in flight take until they are merged: rows of numbers, mostly zero later."""

@@ -83,7 +83,8 @@ def solve_presolved(
             engine = Workers(settings.n_threads).words
         else:
             writer = None if settings.checkpoint is None else Writer(settings, presolved, k)
-            with Workers(settings.n_threads, open_device(settings.device)) as pool:
+            device, cluster = open_device(settings.device), settings.cluster()
+            with Workers(settings.n_threads, device, cluster) as pool:
                 tree = Tree(
                     presolved, size, incumbent, lessons, settings, pool, progress, started, writer
                 )

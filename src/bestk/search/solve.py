@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.collections import client_for
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.validation import as_features, is_auto, require_count
 from bestk.form.presolve import Presolved
@@ -38,6 +39,7 @@ def solve(
     callback: Any = None,
     n_threads: int | None = None,
     device: str = "cpu",
+    client: Any = None,
     checkpoint: Any = None,
     checkpoint_interval: float = 60.0,
     advanced: Advanced | None = None,
@@ -47,7 +49,8 @@ def solve(
     Parameters
     ----------
     X, y : array-like, (n, p) and (n,)
-        Finite real data; X may be a data frame. X is neither copied nor changed.
+        Finite real data; X may be a data frame, or a Dask array or data frame. X is neither copied
+        nor changed.
     k : int
         Largest number of features, >= 0.
     alpha : float
@@ -83,6 +86,11 @@ def solve(
         A GPU that closes nodes by trying all their supports, a thousand times as many a second as
         a core, and sums up products of large data; needs ``bestk[gpu]``. ``result.engine`` says
         what was used.
+    client : dask.distributed.Client or None
+        Workers that explore the tree, on this machine or on others; needs ``bestk[dask]``. Tree,
+        answer and certificate are the same, whatever the number of workers and whichever of them
+        die. X and y may be Dask arrays or data frames: they stay where they are, and bring their
+        client with them.
     checkpoint : file name or None
         Write the open tree there every `checkpoint_interval` seconds and at the end;
         :func:`resume` goes on from it, also after the process was killed.
@@ -102,6 +110,7 @@ def solve(
     ('OPTIMAL', [0, 10, 20])
     """
     started = perf_counter()
+    client = client_for(X, client)
     settings = Settings(
         gap_tol=gap_tol,
         time_limit=time_limit,
@@ -113,6 +122,7 @@ def solve(
         callback=callback,
         n_threads=n_threads,
         device=device,
+        client=client,
         checkpoint=checkpoint,
         checkpoint_interval=checkpoint_interval,
         advanced=advanced or Advanced(),
@@ -127,6 +137,7 @@ def solve(
         fit_intercept=fit_intercept,
         n_threads=n_threads,
         device=device,
+        client=client,
     )
     return _solve(problem, k, include, exclude, initial_support, settings, started)
 
@@ -180,6 +191,7 @@ def resume(
     saved = Checkpoint.read(checkpoint)
     question, box = saved.question, saved.box
     asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
+    options["client"] = client_for(X, options.get("client"))
     settings = saved.settings({"checkpoint": checkpoint} | options)
     if problem is None:
         if X is None or y is None:
@@ -193,6 +205,7 @@ def resume(
             fit_intercept=question["fit_intercept"],
             n_threads=settings.n_threads,
             device=settings.device,
+            client=settings.client,
         )
         problem = replace(problem, box=box)
     elif problem.chooses_box:  # which the run has done, unless there was nothing to choose

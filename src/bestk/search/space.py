@@ -1,6 +1,5 @@
 """The search space: every part of it is open, in work, proven to be of no use, or given up."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -22,15 +21,10 @@ from bestk.supports.incumbent import Incumbent
 class Bunch:
     """Nodes that a device closes together."""
 
-    def __init__(self, nodes: Iterable[Node] = ()) -> None:
-        self.nodes: list[Node] = []
-        self.cost, self.bound = 0.0, np.inf
-        for node in nodes:
-            self.add(node)
-
-    def add(self, node: Node) -> None:
-        self.nodes.append(node)
-        self.cost, self.bound = self.cost + node.cost, min(self.bound, node.bound)
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+        self.cost = sum(node.cost for node in nodes)
+        self.bound = min(node.bound for node in nodes)
 
 
 class Price(NamedTuple):
@@ -63,7 +57,7 @@ class Space:
         self.frontier = Frontier(settings.search)
         self.in_work: list[Node] = []
         # What a device is to close, and what it was asked to.
-        self.waiting, self.asked = Bunch(), list[Bunch]()
+        self.waiting, self.asked = Frontier("best-first"), list[Bunch]()
         self.dropped = np.inf
         self.proven = 0.0
         self.n_nodes = 0
@@ -95,24 +89,20 @@ class Space:
     @property
     def smallest_bound(self) -> float:
         """Among nodes that are open, in work, or with a device."""
-        aside = [bunch.bound for bunch in self.aside]
-        return min(self.frontier.smallest_bound, *aside, *[node.bound for node in self.in_work])
-
-    @property
-    def aside(self) -> list[Bunch]:
-        """Nodes that a device closes, now or later."""
-        return [self.waiting, *self.asked]
+        asked = [bunch.bound for bunch in self.asked]
+        queued = self.frontier.smallest_bound, self.waiting.smallest_bound
+        return min(*queued, *asked, *[node.bound for node in self.in_work])
 
     @property
     def n_open(self) -> int:
-        aside = sum(len(bunch.nodes) for bunch in self.aside)
-        return len(self.frontier) + len(self.in_work) + aside
+        asked = sum([len(bunch.nodes) for bunch in self.asked])
+        return len(self.frontier) + len(self.waiting) + len(self.in_work) + asked
 
     @property
     def cost(self) -> float:
         """Model seconds to close everything that is open."""
         working = sum([node.cost for node in self.in_work])
-        return self.frontier.cost + working + sum(bunch.cost for bunch in self.aside)
+        return self.frontier.cost + self.waiting.cost + working + sum(b.cost for b in self.asked)
 
     def settle(self, outside: float) -> None:
         """Raise the proven bound: the minimum over open nodes, nodes in work, and nodes given up.
@@ -161,8 +151,8 @@ class Space:
 
     def open_again(self, nodes: list[Node]) -> None:
         """Nodes of a device that is lost, and all others at the price of closing without it."""
-        waiting, self.waiting = self.waiting.nodes, Bunch()
-        for node in [*nodes, *waiting, *self.frontier.pop(len(self.frontier))]:
+        queued = [*self.waiting.take_all(), *self.frontier.take_all()]
+        for node in [*nodes, *queued]:
             cost = node.cost if np.isinf(node.cost) else self.price(node.state).cost
             self.frontier.push(node._replace(cost=cost))
 
@@ -176,7 +166,7 @@ class Space:
     def forget_nodes(self) -> None:
         """All below the root: it is searched in another way."""
         self.frontier = Frontier(self.settings.search)
-        self.in_work, self.waiting, self.asked = [], Bunch(), []
+        self.in_work, self.waiting, self.asked = [], Frontier("best-first"), []
 
     def shrinks(self, state: np.ndarray) -> bool:
         """Are a good part of the features excluded for good?

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bestk.base.cluster import ClusterLost
 from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.base.threads import Workers
@@ -70,6 +71,10 @@ class Tree:
         except LimitReached:
             assert self.watch.status is not None, "what has ended the run?"
             space.settle(self.bounder.outside)
+        except ClusterLost:
+            if self.writer:
+                self.writer.write(self.state())
+            raise
         except KeyboardInterrupt:
             # Nodes may be in the air: the bound proven at the last step is the one that holds.
             self.watch.status = Status.INTERRUPTED
@@ -141,7 +146,8 @@ class Tree:
         space = self.space
         # The record is copied once, when it becomes a certificate.
         kept = space.frontier.nbytes + 2 * space.recorder.nbytes + self.improver.nbytes
-        kept += sum(node.nbytes for bunch in space.aside for node in bunch.nodes)
+        kept += space.waiting.nbytes
+        kept += sum(node.nbytes for bunch in space.asked for node in bunch.nodes)
         forming, n_threads = self.flight.forming, self.workers.n_threads
         return kept + forming.nbytes(space.n_open, space.n_nodes, n_threads)
 

@@ -5,12 +5,13 @@ once, whatever the number of folds, sizes and penalties.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bestk.base.fingerprint import DataDigest
 from bestk.base.settings import Settings, settings_of
 from bestk.base.tuning import tuning
 from bestk.base.validation import as_penalties, require_choice, require_count
@@ -26,6 +27,7 @@ from bestk.problem.rows import (
     moments_of_batches,
     origin_of,
 )
+from bestk.problem.table import Table
 from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.selection.jobs import run_jobs
@@ -166,6 +168,25 @@ class Fold:
     error: Callable[[Result], float]
     rows: Callable[[], Rows | None] = lambda: None
 
+    def problem(self, common: Problem) -> Problem:
+        """The rows it trains on, with all that folds have in common."""
+        return common.with_moments(self.train(), self.rows())
+
+
+class _Problems:
+    """What each fold trains on, made when it is needed; only the last one is kept."""
+
+    def __init__(self, make: list[Callable[[Problem], Problem]], common: Problem) -> None:
+        self._make, self._common = make, common
+        self._last: tuple[int, Problem | None] = -1, None
+
+    def __getitem__(self, fold: int) -> Problem:
+        number, problem = self._last
+        if number != fold or problem is None:
+            problem = self._make[fold](self._common)
+            self._last = fold, problem
+        return problem
+
 
 def cross_validate(
     folds: Sequence[Fold],
@@ -179,25 +200,24 @@ def cross_validate(
     n_jobs: int | None,
     measure: str = "mean squared error",
 ) -> CrossValidation:
-    """Path over ks for each alpha and fold; folds run in parallel on n_jobs threads.
+    """Path over ks for each alpha and fold; these run in parallel on n_jobs threads.
 
     The template says all that folds have in common: bounds and feature names.
     """
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
+    common = replace(template, rows=None)
+    problems = _Problems([fold.problem for fold in folds], common)
 
-    def run(fold: Fold, settings: Settings) -> list[Path]:
-        train = fold.train()
-        common = template.with_moments(train, fold.rows())
-        paths: list[Path] = []
-        for alpha in penalties:
-            problem = common.with_alpha(alpha)
-            similar = paths[-1] if paths else None
-            paths.append(path_of(problem, sizes, include, exclude, settings, similar))
-            if len(paths[-1]) < len(sizes):
-                raise KeyboardInterrupt
-        return paths
+    def run(job: tuple[int, float], settings: Settings) -> Path:
+        fold, alpha = job
+        path = path_of(problems[fold].with_alpha(alpha), sizes, include, exclude, settings)
+        if len(path) < len(sizes):
+            raise KeyboardInterrupt
+        return path
 
-    by_fold = run_jobs(run, folds, settings, n_jobs)
+    jobs = [(fold, alpha) for fold in range(len(folds)) for alpha in penalties]
+    found = iter(run_jobs(run, jobs, settings, n_jobs))
+    by_fold = [[next(found) for _ in penalties] for _ in folds]
     paths = tuple(zip(*by_fold, strict=True))
     errors = [
         [
@@ -237,13 +257,12 @@ def cross_validate_batches(
     n_folds = require_count("n_folds", n_folds, least=2)
     wide, checked = joined_if_wide(checked_batches(batches))
     if wide is not None:
-        problem = Problem.from_data(
-            wide.X, wide.y, bounds=bounds, sample_weight=wide.weight,
-            fit_intercept=fit_intercept, feature_names=wide.names,
-        )  # fmt: skip
-        folds = _folds_of_wide(wide, n_folds, seed, fit_intercept)
+        problem, folds = _of_wide(wide, n_folds, seed, fit_intercept, bounds)
     else:
-        problem, folds = _of_sums(checked, n_folds, seed, fit_intercept, bounds)
+        digest = DataDigest()
+        parts, names = moments_of_batches(checked, fit_intercept, n_folds, seed, digest=digest)
+        total = sum(parts[1:], start=parts[0])
+        problem, folds = _of_sums(total, parts, names, fit_intercept, bounds, str(digest))
     validation = cross_validate(
         folds,
         problem,
@@ -257,8 +276,14 @@ def cross_validate_batches(
     return validation, problem
 
 
-def _folds_of_wide(rows: Batch, n_folds: int, seed: int, fit_intercept: bool) -> list[Fold]:
+def _of_wide(
+    rows: Batch, n_folds: int, seed: int, fit_intercept: bool, bounds: Any
+) -> tuple[Problem, list[Fold]]:
     X, y, weight = rows.X, rows.y, rows.weight
+    problem = Problem.from_data(
+        X, y, bounds=bounds, sample_weight=weight, fit_intercept=fit_intercept,
+        feature_names=rows.names,
+    )  # fmt: skip
     part = dealt(np.random.default_rng(seed), 0, len(y), n_folds)
     share = np.ones(len(y)) if weight is None else weight
     if min(share[part == j].sum() for j in range(n_folds)) <= 0.0:
@@ -269,19 +294,57 @@ def _folds_of_wide(rows: Batch, n_folds: int, seed: int, fit_intercept: bool) ->
         return float(np.average(residual**2, weights=share[test]))
 
     splits = [(np.flatnonzero(part != j), np.flatnonzero(part == j)) for j in range(n_folds)]
-    return folds_of_data(X, y, weight, splits, fit_intercept, error)[0]
+    return problem, folds_of_data(X, y, weight, splits, fit_intercept, error)[0]
+
+
+def cross_validate_table(
+    table: Table,
+    ks: Iterable[int],
+    alphas: Iterable[float],
+    *,
+    n_folds: int = 5,
+    seed: int = 0,
+    fit_intercept: bool = True,
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    n_jobs: int | None = None,
+    **options: Any,
+) -> tuple[CrossValidation, Problem]:
+    """:func:`cross_validate_batches` of rows in partitions, which are summed up where they lie."""
+    settings = settings_of(options).for_many()
+    n_folds = require_count("n_folds", n_folds, least=2)
+    if table.is_wide:
+        rows = Batch(0, *table.gathered(), table.names)
+        problem, folds = _of_wide(rows, n_folds, seed, fit_intercept, bounds)
+    else:
+        parts, digest = table.sums_of_folds(fit_intercept, n_folds, seed)
+        total = sum(parts[1:], start=parts[0])
+        origin = total.moments.shift, total.moments.y_shift
+        common = [part.about(*origin) if fit_intercept else part for part in parts]
+        sums = [part.sums() for part in common]
+        problem, folds = _of_sums(total.sums(), sums, table.names, fit_intercept, bounds, digest)
+    choices = {"include": include, "exclude": exclude}
+    validation = cross_validate(
+        folds, problem, ks, alphas, **choices, settings=settings, n_jobs=n_jobs
+    )
+    return validation, problem
 
 
 def _of_sums(
-    batches: Iterable[Batch], n_folds: int, seed: int, fit_intercept: bool, bounds: Any
+    total: Moments,
+    parts: list[Moments],
+    names: tuple[str, ...] | None,
+    fit_intercept: bool,
+    bounds: Any,
+    digest: str | None = None,
 ) -> tuple[Problem, list[Fold]]:
     """The problem of all rows, and folds that are what is left of it without a part."""
-    parts, names = moments_of_batches(batches, fit_intercept, n_folds, seed)
     if min(part.weight for part in parts) <= 0:
-        raise ValueError(_TOO_FEW.format(n_folds))
-    total = sum(parts[1:], start=parts[0])
-    moments = centred_batches(total) if fit_intercept else total
-    problem = Problem.from_moments(moments, bounds=bounds, feature_names=names)
+        raise ValueError(_TOO_FEW.format(len(parts)))
+
+    def centred(moments: Moments) -> Moments:
+        return centred_batches(moments) if fit_intercept else moments
 
     def fold(part: Moments) -> Fold:
         return Fold(
@@ -289,9 +352,9 @@ def _of_sums(
             error=lambda result: part.mean_squared_error(result.coef, result.intercept),
         )
 
-    def centred(moments: Moments) -> Moments:
-        return centred_batches(moments) if fit_intercept else moments
-
+    problem = Problem.from_moments(
+        centred(total), bounds=bounds, feature_names=names, digest=digest
+    )
     return problem, [fold(part) for part in parts]
 
 

@@ -2,10 +2,17 @@
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import (
+    BaseEstimator,
+    MultiOutputMixin,
+    RegressorMixin,
+    _clone_parametrized,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
@@ -17,11 +24,18 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from bestk.base.collections import client_for, is_collection
 from bestk.base.settings import Advanced, Settings, settings_of
-from bestk.base.validation import require_count
+from bestk.base.validation import names_of, require_count
 from bestk.problem.rows import Rows
+from bestk.problem.table import Table
 from bestk.results.result import Result
-from bestk.selection.cross_validation import CrossValidation, cross_validate, folds_of_data
+from bestk.selection.cross_validation import (
+    CrossValidation,
+    cross_validate,
+    cross_validate_table,
+    folds_of_data,
+)
 from bestk.selection.jobs import run_jobs
 from bestk.selection.problem import Problem
 
@@ -30,8 +44,11 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
     """What both estimators share: options of the solver, fitted attributes, predict."""
 
     def predict(self, X: Any) -> np.ndarray:
-        """``intercept_ + X coef_`` for rows X (n, p)."""
+        """``intercept_ + X coef_`` for rows X (n, p); of a Dask collection, a Dask array."""
         check_is_fitted(self)
+        if is_collection(X):
+            rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+            return rows @ self.coef_.T + self.intercept_
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return X @ self.coef_.T + self.intercept_
 
@@ -44,6 +61,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "search": self.search,
                 "bound": self.bound,
                 "device": self.device,
+                "client": self.client,
                 "progress": bool(self.verbose),
                 "advanced": self.advanced,
             }
@@ -58,6 +76,21 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         return X, y, sample_weight
+
+    def __sklearn_clone__(self) -> Self:
+        """A client is the way to a cluster: copies of an estimator share it."""
+        twin = _clone_parametrized(_without_client(self))
+        twin.client = self.client
+        return twin
+
+    def _remember_columns(self, X: Any) -> None:
+        """Of a Dask collection, what scikit-learn remembers of an array."""
+        self.n_features_in_ = int(X.shape[1])
+        names = names_of(X)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _names(self) -> tuple[str, ...] | None:
         names = getattr(self, "feature_names_in_", None)
@@ -116,8 +149,8 @@ class SparseRidge(_SparseLinearModel):
     time_limit, node_limit : float (seconds), int, or None
         Limits for each target. The best model so far is kept, with a warning that says how large
         the gap still is.
-    search, bound, device, advanced
-        As in :func:`bestk.solve`.
+    search, bound, device, client, advanced
+        As in :func:`bestk.solve`. With a client, targets and folds are shared out to its workers.
     n_jobs : int or None
         Targets solved in parallel if y has several columns; as in scikit-learn, None means one and
         -1 all cores. One target uses all cores anyway.
@@ -163,6 +196,7 @@ class SparseRidge(_SparseLinearModel):
         search: str = "best-first",
         bound: str = "descent",
         device: str = "cpu",
+        client: Any = None,
         advanced: Advanced | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -179,6 +213,7 @@ class SparseRidge(_SparseLinearModel):
         self.search = search
         self.bound = bound
         self.device = device
+        self.client = client
         self.advanced = advanced
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -188,33 +223,43 @@ class SparseRidge(_SparseLinearModel):
 
         Parameters
         ----------
-        X, y : array-like or data frames
+        X, y : array-like or data frames, also of Dask (then with one target)
         sample_weight : (n,) array or None
             Nonnegative weights of the squared residuals.
         """
-        settings = self._settings()
+        settings = replace(self._settings(), client=client_for(X, self.client))
         require_count("k", self.k, least=0)
+        options = {"include": self.include, "exclude": self.exclude}
+        if is_collection(X):
+            self._remember_columns(X)
+            problem = self._problem(X, y, sample_weight, settings)
+            self._keep([problem.solve(self.k, **options, **settings.as_options())], many=False)
+            return self
         X, y, weight = self._checked(X, y, sample_weight)
         many = y.ndim == 2
         targets = list(y.T) if many else [y]
-        first = Problem.from_data(
+        first, k = self._problem(X, targets[0], weight, settings), self.k
+
+        def solve(i: int, settings: Settings) -> Result:
+            problem = first if i == 0 else first.with_target(targets[i])
+            return problem.solve(k, **options, **settings.as_options())
+
+        results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
+        self._keep(results, many)
+        return self
+
+    def _problem(self, X: Any, y: Any, weight: Any, settings: Settings) -> Problem:
+        return Problem.from_data(
             X,
-            targets[0],
+            y,
             alpha=self.alpha,
             bounds=self.bounds,
             sample_weight=weight,
             fit_intercept=self.fit_intercept,
             feature_names=self._names(),
+            device=settings.device,
+            client=settings.client,
         )
-        options = {"include": self.include, "exclude": self.exclude}
-
-        def solve(i: int, settings: Settings) -> Result:
-            problem = first if i == 0 else first.with_target(targets[i])
-            return problem.solve(self.k, **options, **settings.as_options())
-
-        results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
-        self._keep(results, many)
-        return self
 
 
 class SparseRidgeCV(_SparseLinearModel):
@@ -235,7 +280,7 @@ class SparseRidgeCV(_SparseLinearModel):
     rule : {"min", "one-se"}
         Take the smallest mean error, or the smallest k within one standard error of it.
     fit_intercept, bounds, include, exclude, gap_tol, time_limit, node_limit, search, bound, \
-    device, advanced
+    device, client, advanced
         As in :class:`SparseRidge`; limits hold for each single fit. ``bounds="auto"`` chooses one
         box for all sizes of a fold and an alpha.
     n_jobs : int or None
@@ -281,6 +326,7 @@ class SparseRidgeCV(_SparseLinearModel):
         search: str = "best-first",
         bound: str = "descent",
         device: str = "cpu",
+        client: Any = None,
         advanced: Advanced | None = None,
         n_jobs: int | None = None,
         verbose: bool | int = False,
@@ -300,6 +346,7 @@ class SparseRidgeCV(_SparseLinearModel):
         self.search = search
         self.bound = bound
         self.device = device
+        self.client = client
         self.advanced = advanced
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -310,18 +357,23 @@ class SparseRidgeCV(_SparseLinearModel):
         Parameters
         ----------
         X, y : array-like or data frames, (n, p) and (n,) or (n, n_targets)
+            Dask collections have one target, and rows dealt out at random to `cv` folds.
         sample_weight : (n,) array or None
             Nonnegative weights, of the fits and of the held-out errors.
         **params
             Passed to the splitter (such as ``groups``) through metadata routing.
         """
-        settings = self._settings()
-        X, y, weight = self._checked(X, y, sample_weight)
-        splits = self._splits(X, y, params)
-        many = y.ndim == 2
+        settings = replace(self._settings(), client=client_for(X, self.client))
+        if is_collection(X):
+            many, asked = False, [self._cross_validate_table(X, y, sample_weight, settings)]
+        else:
+            X, y, weight = self._checked(X, y, sample_weight)
+            splits = self._splits(X, y, params)
+            many = y.ndim == 2
+            targets = y.T if many else [y]
+            asked = [self._cross_validate(X, t, weight, splits, settings) for t in targets]
         validations, results = [], []
-        for target in y.T if many else [y]:
-            validation, problem = self._cross_validate(X, target, weight, splits, settings)
+        for validation, problem in asked:
             alpha, k = validation.best(self.rule)
             validations.append(validation)
             options = {"include": self.include, "exclude": self.exclude}
@@ -368,6 +420,28 @@ class SparseRidgeCV(_SparseLinearModel):
         )
         return validation, problem
 
+    def _cross_validate_table(self, X, y, weight, settings) -> tuple[CrossValidation, Problem]:
+        """Of Dask collections: rows are dealt out to folds at random, and never gathered."""
+        if self.scoring is not None:
+            raise ValueError("scoring must be None for Dask collections: folds keep sums, not rows")
+        n_folds = 5 if self.cv is None else self.cv
+        if not isinstance(n_folds, int):
+            raise ValueError("cv must be a number of folds for Dask collections, or None")
+        self._remember_columns(X)
+        table = Table.of_collections(X, y, weight, settings.client, self._names())
+        return cross_validate_table(
+            table,
+            self.ks,
+            self.alphas,
+            n_folds=n_folds,
+            fit_intercept=self.fit_intercept,
+            bounds=self.bounds,
+            include=self.include,
+            exclude=self.exclude,
+            n_jobs=self.n_jobs,
+            **settings.as_options(),
+        )
+
     def get_metadata_routing(self) -> MetadataRouter:
         """Routing of metadata: sample_weight to this estimator, the rest to the splitter."""
         return (
@@ -378,6 +452,12 @@ class SparseRidgeCV(_SparseLinearModel):
                 method_mapping=MethodMapping().add(caller="fit", callee="split"),
             )
         )
+
+
+def _without_client(model: _SparseLinearModel) -> _SparseLinearModel:
+    bare = copy(model)
+    bare.client = None
+    return bare
 
 
 def _plain(value: Any) -> Any:

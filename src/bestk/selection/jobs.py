@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
+from bestk.base.cluster import Call, Cluster
 from bestk.base.settings import Settings
 from bestk.base.threads import blas_threads
 
@@ -15,11 +16,43 @@ Answer = TypeVar("Answer")
 def run_jobs(
     job: Callable[[Item, Settings], Answer], items: Iterable[Item], settings: Settings, n_jobs: Any
 ) -> list[Answer]:
-    """``job(item, settings)`` for every item; with n_jobs > 1 each on one thread of its own."""
+    """``job(item, settings)`` for every item; with n_jobs > 1 each on one thread of its own.
+
+    With a client, each is a call of a worker: what the job knows goes there once.
+    """
     items = list(items)
+    cluster = settings.cluster()
+    if len(items) > 1 and cluster is not None:
+        return _on_cluster(cluster, job, items, settings)
     if len(items) > 1 and effective_n_jobs(n_jobs) > 1:
         alone = settings.on_one_thread()
         with blas_threads(1):
             jobs = (delayed(job)(item, alone) for item in items)
             return list(Parallel(n_jobs=n_jobs, prefer="threads")(jobs))
     return [job(item, settings) for item in items]
+
+
+def _on_cluster(
+    cluster: Cluster,
+    job: Callable[[Item, Settings], Answer],
+    items: list[Item],
+    settings: Settings,
+) -> list[Answer]:
+    calls, shared = cluster.calls("searches"), cluster.share(job)
+    answers: list[Answer] = []
+    try:
+        for item in items:
+            calls.put(Call(one_of_many, item, settings.on_a_worker()), shared)
+        while len(calls):
+            found = calls.get(lambda: False)
+            assert found is not None
+            answers.append(found[0])
+    finally:
+        calls.end()
+    return answers
+
+
+def one_of_many(job: Callable[[Item, Settings], Answer], item: Item, settings: Settings) -> Answer:
+    """On a worker, which has as many jobs at a time as it has threads."""
+    with blas_threads(1):
+        return job(item, settings)

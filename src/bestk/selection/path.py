@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.collections import client_for
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
 from bestk.form.presolve import Presolved
@@ -129,6 +130,8 @@ def solve_path(
     sample_weight: Any = None,
     fit_intercept: bool = False,
     n_threads: int | None = None,
+    device: str = "cpu",
+    client: Any = None,
     **options: Any,
 ) -> Path:
     """Best models ``min ||y - X b||^2 + alpha ||b||^2`` with at most k nonzeros, for every k of ks.
@@ -138,7 +141,7 @@ def solve_path(
 
     Parameters
     ----------
-    X, y, alpha, bounds, include, exclude, sample_weight, fit_intercept, n_threads
+    X, y, alpha, bounds, include, exclude, sample_weight, fit_intercept, n_threads, device, client
         As in :func:`bestk.solve`. ``bounds="auto"`` chooses one box for all sizes, from a model of
         the largest.
     ks : iterable of int
@@ -151,7 +154,10 @@ def solve_path(
     Path
         A mapping from k to Result, with information criteria, plots and a report.
     """
-    settings = settings_of({"n_threads": n_threads, **options}).for_many()
+    client = client_for(X, client)
+    settings = settings_of(
+        {"n_threads": n_threads, "device": device, "client": client, **options}
+    ).for_many()
     sizes = as_sizes("ks", ks)
     problem = Regression.from_data(
         X,
@@ -161,6 +167,8 @@ def solve_path(
         sample_weight=sample_weight,
         fit_intercept=fit_intercept,
         n_threads=n_threads,
+        device=device,
+        client=client,
     )
     return path_of(problem, sizes, include, exclude, settings)
 
@@ -171,24 +179,18 @@ def path_of(
     include: Any,
     exclude: Any,
     settings: Settings,
-    similar: Path | None = None,
     guess: np.ndarray | None = None,
 ) -> Path:
-    """The path of a problem that is already there.
-
-    A path of a similar problem, or a guess of the features, gives good starts.
-    """
+    """The path of a problem that is already there; a guess of the features gives a good start."""
     results: list[Result] = []
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, include, exclude)
         guesses = [] if guess is None else [guess]
-        known = [similar[ks[-1]].support] if similar else []
-        known += [each for each in guesses if len(each) <= ks[-1]]
+        known = [each for each in guesses if len(each) <= ks[-1]]
         presolved, found = boxed(presolved, ks[-1], known, settings)
         lessons = Lessons(presolved.form)
         for k in ks:
             starts = [results[-1].support] if results else []
-            starts += [similar[k].support] if similar else []
             starts += [each for each in guesses + found if len(each) <= k]
             result = solve_presolved(
                 presolved, k, starts, settings, perf_counter(), lessons=lessons

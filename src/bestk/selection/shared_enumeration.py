@@ -55,7 +55,7 @@ def shortlists(
         return limit is not None and perf_counter() - started >= limit * len(problems)
 
     found = nothing
-    with Workers(settings.n_threads) as workers:
+    with Workers(settings.n_threads, cluster=settings.cluster()) as workers:
         for group in _groups(known):
             try:
                 found[group] = _share(problems[group], known[group], k, workers, stop)

@@ -1,7 +1,7 @@
 """An optimizer for PySINDy that proves each equation."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pysindy.optimizers import BaseOptimizer
@@ -39,7 +39,7 @@ class OKRidge(BaseOptimizer):
         Terms that must, or must not, be in all equations or in some, by index or by name.
     feature_names : list of str or None
         Names of the terms, ``library.get_feature_names()``, for `include` and `exclude`.
-    gap_tol, time_limit, device : float, float or None, str
+    gap_tol, time_limit, device, client : float, float or None, str, Client or None
         As in :func:`bestk.solve`; the limit is for each equation (and each size, with `total_k`).
     n_jobs : int or None
         Equations solved in parallel; None means one, which uses all cores.
@@ -80,6 +80,7 @@ class OKRidge(BaseOptimizer):
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         device: str = "cpu",
+        client: Any = None,
         n_jobs: int | None = None,
         unbias: bool = False,
         normalize_columns: bool = False,
@@ -102,6 +103,7 @@ class OKRidge(BaseOptimizer):
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.device = device
+        self.client = client
         self.n_jobs = n_jobs
 
     def set_params(self, **params: Any) -> "OKRidge":
@@ -137,7 +139,12 @@ class OKRidge(BaseOptimizer):
 
     def _reduce(self, x: np.ndarray, y: np.ndarray, sample_weight: Any = None) -> None:
         settings = settings_of(
-            {"gap_tol": self.gap_tol, "time_limit": self.time_limit, "device": self.device}
+            {
+                "gap_tol": self.gap_tol,
+                "time_limit": self.time_limit,
+                "device": self.device,
+                "client": self.client,
+            }
         )
         n_equations = y.shape[1]
         sizes = self._sizes(n_equations, x.shape[1])
@@ -153,21 +160,25 @@ class OKRidge(BaseOptimizer):
             target.with_alpha(alphas[i]).with_bounds(_of_equation(self.bounds, i))
             for i, target in enumerate(targets)
         ]
-        patience = Patience()
+        patience, problems = Patience(), self.problems_
 
-        def solve(i: int, settings: Settings) -> Path:
-            include = _of_equation(self.include, i)
-            exclude = _of_equation(self.exclude, i)
+        def question(i: int) -> _Question:
+            include, exclude = _of_equation(self.include, i), _of_equation(self.exclude, i)
             ks = [sizes[i]]
             if self.total_k is not None:
                 least = 0 if include is None else len(np.atleast_1d(include))
                 ks = list(range(min(least, sizes[i]), sizes[i] + 1))
-            limited, guess = patience.limited(settings), self._guess(i)
-            path = path_of(self.problems_[i], ks, include, exclude, limited, guess=guess)
+            return _Question(i, ks, include, exclude, self._guess(i))
+
+        def solve(asked: _Question, settings: Settings) -> Path:
+            problem, limited = problems[asked.equation], patience.limited(settings)
+            choices = asked.include, asked.exclude
+            path = path_of(problem, asked.ks, *choices, limited, guess=asked.guess)
             patience.watch(path.results)
             return path
 
-        paths = run_jobs(solve, range(n_equations), settings, self.n_jobs)
+        questions = [question(i) for i in range(n_equations)]
+        paths = run_jobs(solve, questions, settings, self.n_jobs)
         if self.total_k is None:
             self.results_ = [path.results[-1] for path in paths]
             self.lower_bound_ = sum(result.lower_bound for result in self.results_)
@@ -199,6 +210,16 @@ class OKRidge(BaseOptimizer):
             for i, r in enumerate(self.results_)
         ]
         return "\n".join(lines)
+
+
+class _Question(NamedTuple):
+    """What is asked about one equation: plain data, which may go to a worker."""
+
+    equation: int
+    ks: list[int]
+    include: Any
+    exclude: Any
+    guess: np.ndarray | None
 
 
 def share_out(paths: list[Path], total_k: int) -> list[Result]:

@@ -44,6 +44,7 @@ def discover(
     gap_tol: float = 0.0,
     time_limit: float | None = 30.0,
     device: str = "cpu",
+    client: Any = None,
     n_jobs: int | None = None,
     progress: Any = None,
 ) -> Discovery:
@@ -80,8 +81,9 @@ def discover(
         What is least for the chosen model. Rows close in time are not independent, which AICc takes
         them to be: if it takes too many terms, BIC and EBIC (with p candidates,
         ``K ln m + m ln(RSS / m) + 2 ln C(p, K)``) ask for more evidence.
-    gap_tol, time_limit, device : float, float or None, str
-        As in :func:`bestk.solve`; the limit is for each single search.
+    gap_tol, time_limit, device, client : float, float or None, str, Client or None
+        As in :func:`bestk.solve`; the limit is for each single search. With a client, equations are
+        shared out to its workers.
     n_jobs : int or None
         Equations solved in parallel; None means one, which uses all cores.
     progress : object or None
@@ -116,7 +118,13 @@ def discover(
     method = deepcopy(method_for(differentiation, data))
     require_choice("criterion", criterion, CRITERIA)
     settings = settings_of(
-        {"gap_tol": gap_tol, "time_limit": time_limit, "device": device, "progress": progress}
+        {
+            "gap_tol": gap_tol,
+            "time_limit": time_limit,
+            "device": device,
+            "client": client,
+            "progress": progress,
+        }
     )
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
 
@@ -257,6 +265,7 @@ def _fit(
         gap_tol=settings.gap_tol,
         time_limit=settings.time_limit,
         device=settings.device,
+        client=settings.client,
         feature_names=list(terms),
         n_jobs=n_jobs,
     )
@@ -272,13 +281,15 @@ def _fit(
 def _runners_up(
     optimizer: OKRidge, settings: Settings, n_jobs: Any, patience: Patience
 ) -> list[Result | None]:
+    problems, results = optimizer.problems_, optimizer.results_
+
     def search(i: int, settings: Settings) -> Result | None:
         options = patience.limited(replace(settings, progress=None)).as_options()
-        other = optimizer.problems_[i].runner_up(optimizer.results_[i], **options)
+        other = problems[i].runner_up(results[i], **options)
         patience.watch([] if other is None else [other])
         return other
 
-    return run_jobs(search, range(len(optimizer.results_)), settings, n_jobs)
+    return run_jobs(search, range(len(results)), settings, n_jobs)
 
 
 def _library(library: Any, degree: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bestk.base.threads import Workers
 from bestk.subtrees.explore import GO_ON, Scratch, explore
+from bestk.subtrees.on_cluster import OnCluster
 from bestk.subtrees.unit import Outcome, Subproblem, Unit
 
 # Seconds between two looks at limits while threads are at work.
@@ -81,4 +82,5 @@ class Threads:
 
 
 def engine_for(workers: Workers) -> Engine:
-    return Serial() if workers.n_threads == 1 else Threads(workers)
+    here = Serial() if workers.n_threads == 1 else Threads(workers)
+    return here if workers.cluster is None else OnCluster(workers.cluster, here)

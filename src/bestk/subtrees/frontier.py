@@ -122,6 +122,9 @@ class Frontier:
             self._taken.clear()
         return nodes
 
+    def take_all(self) -> list[Node]:
+        return self.pop(len(self))
+
     def nodes(self) -> list[Node]:
         """All open nodes, in the order in which they were pushed."""
         return [node for _, _, node in sorted(self._queue, key=lambda entry: entry[1])]

@@ -326,7 +326,7 @@ def _close_at_once(local, terms, prices, nodes, i, cheap, hits, n_hits, scanning
     if nodes.feature[i] < 0 or not 0 < r < n_free:
         return OPEN, n_hits, scanning
     seconds = scan_seconds(prices, n_free, n_inside, r)
-    if seconds > min(cheap, terms.close_below):
+    if seconds > min(cheap, terms.close_below) or _is_left(terms, prices, nodes, i):
         return OPEN, n_hits, scanning
     found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
     if found < 0:
@@ -351,7 +351,8 @@ def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanni
     seconds = 0.0
     if 0 < r < n_free:
         seconds = scan_seconds(prices, n_free, n_inside, r)
-        if nodes.feature[i] < 0 or seconds > terms.close_below:
+        is_costly = seconds > terms.close_below or _is_left(terms, prices, nodes, i)
+        if nodes.feature[i] < 0 or is_costly:
             return OPEN, dropped, n_hits, scanning
     found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
     if found < 0:
@@ -359,9 +360,9 @@ def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanni
     return CLOSED, dropped, found, scanning + seconds
 
 
-@step
+@kernel
 def _is_left(terms, prices, nodes, i):
-    """Is an open node left to a device, which closes it for less than its subtree would take?"""
+    """Is a node left to a device, which closes it for less than a thread or its subtree would?"""
     if terms.leave_below <= 0.0 or nodes.feature[i] < 0:
         return False
     n_inside, n_free = _count(nodes.states[i], IN), _count(nodes.states[i], FREE)

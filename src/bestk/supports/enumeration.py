@@ -8,9 +8,7 @@ matrix cannot judge, are conditioned again through the QR factor of the data.
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import pairwise
-from math import comb
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +20,15 @@ from bestk.base.tuning import tuning
 from bestk.devices.tasks import Device, Progress, Stopped, Task
 from bestk.form.standard_form import StandardForm
 from bestk.supports.margins import margins, rounding_of_gains
+from bestk.supports.pieces import LimitReached, Pieces, Rest, Scans
 from bestk.supports.prices import device_seconds, prices_of, scan_seconds
-from bestk.supports.scan import absorb, condition, gain_rows, residual_rows, scan
+from bestk.supports.scan import (
+    Conditions,
+    condition,
+    condition_all,
+    gain_rows,
+    residual_rows,
+)
 
 # What is left of y'y, below which the Gram matrix has lost the digits that tell models apart.
 _NEARLY_PERFECT = 1e-6
@@ -31,10 +36,6 @@ _NEARLY_PERFECT = 1e-6
 _RANK_TOLERANCE = 1e-13
 # A residual column whose direction is less certain than this is not judged beside others.
 _DOUBTFUL = 1e-4
-
-
-class LimitReached(Exception):
-    """A limit was reached while a node was being closed."""
 
 
 class Shortlist(NamedTuple):
@@ -111,39 +112,83 @@ def hits_by_device(
     None also where products cannot tell what is left of y. What is saved of the progress is that
     of the nodes that are in work: those before them are done anew.
     """
-    located = [_located(form, node, value, workers, stop) for node in nodes]
-    tasks = workers.map(lambda one: one[0].task(*one[1]), located)
-    left: list[np.ndarray | None] = []
-    for some in _of_bounded_size([task for task in tasks if task is not None]):
+    found: list[list[np.ndarray] | None] = []
+    for some in _of_bounded_size(nodes):
+        located = [_located(form, node, value, workers, stop) for node in some]
+        tasks = _tasks(located, workers)
         try:
-            left += device.remaining(some, stop, progress)
+            left = iter(device.remaining([task for task in tasks if task], stop, progress))
         except Stopped:
             raise LimitReached from None
-    in_order = iter(left)
-    beginnings = [None if task is None else next(in_order) for task in tasks]
+        beginnings = [None if task is None else next(left) for task in tasks]
 
-    def judged(i: int) -> list[np.ndarray] | None:
-        (search, here, names), rows = located[i], beginnings[i]
-        found = None if rows is None else search.hits_behind(*here, rows)
-        found = None if found is None else search.screened(found)
-        return found if found is None or names is None else [names[support] for support in found]
+        def judged(one: tuple["_Located", np.ndarray | None]) -> list[np.ndarray] | None:
+            (search, here, names), rows = one
+            supports = None if rows is None else search.hits_behind(*here, rows)
+            supports = None if supports is None else search.screened(supports)
+            if supports is None or names is None:
+                return supports
+            return [names[support] for support in supports]
 
-    return workers.map(judged, range(len(nodes)))
+        found += workers.map(judged, list(zip(located, beginnings, strict=True)))
+    return found
 
 
 # Numbers that are sent to a device at a time.
 _MOST_SENT = 2**26
 
 
-def _of_bounded_size(tasks: list[Task]) -> Iterator[list[Task]]:
-    part: list[Task] = []
-    for task in tasks:
-        if part and task.M.size + sum(other.M.size for other in part) > _MOST_SENT:
+def _of_bounded_size(nodes: list[Remainder]) -> Iterator[list[Remainder]]:
+    part: list[Remainder] = []
+    size = 0
+    for node in nodes:
+        size += len(node.free) ** 2
+        if part and size > _MOST_SENT:
             yield part
-            part = []
-        part.append(task)
+            part, size = [], len(node.free) ** 2
+        part.append(node)
     if part:
         yield part
+
+
+def _tasks(located: list["_Located"], workers: Workers) -> list[Task | None]:
+    """The questions for a device (theory: minor); None where there is no answer to them."""
+    tasks: list[Task | None] = []
+    for _, group in groupby(located, key=lambda one: id(one.search.form)):
+        same = list(group)  # of wide data, every node has a form of its own
+        pieces = [same[part] for part in workers.slices(len(same))]
+        for some in workers.map(_tasks_of_one_form, pieces):
+            tasks += some
+    return tasks
+
+
+def _tasks_of_one_form(located: list["_Located"]) -> list[Task | None]:
+    """In one go: who prepares much for a device should not have to wait for others each time."""
+    search = located[0].search
+    form, nodes = search.form, [one.node for one in located]
+    sizes = np.array([len(node.free) ** 2 for node in nodes])
+    both = np.array([margins(form.eps, len(node.inside) + node.r) for node in nodes])
+    inside, free = [node.inside for node in nodes], [node.free for node in nodes]
+    conditions = Conditions(
+        np.concatenate(inside), np.cumsum([len(one) for one in inside]),
+        np.concatenate(free), np.cumsum([len(one) for one in free]),
+        both[:, 0], 0.0 if form.triangle is None else _NEARLY_PERFECT,
+    )  # fmt: skip
+    needed, matrices = 1.0 - search.value - both[:, 1], np.empty(sizes.sum())
+    condition_all(form.A, form.c, conditions, needed, matrices)
+    tasks: list[Task | None] = []
+    for node, end, size, missing in zip(nodes, np.cumsum(sizes), sizes, needed, strict=True):
+        M = matrices[end - size : end].reshape(len(node.free), -1)
+        tasks.append(Task(M, node.r) if missing > 0.0 else None)
+    return tasks
+
+
+class _Located(NamedTuple):
+    """The search at a node: in a form with a dense matrix, whose features have other `names`."""
+
+    search: "Enumeration"
+    node: Remainder
+    names: np.ndarray | None
 
 
 def _located(
@@ -154,8 +199,7 @@ def _located(
     stop: Callable[[], bool],
     most: int | None = None,
     copies_matter: bool = False,
-) -> tuple["Enumeration", Remainder, np.ndarray | None]:
-    """The search at a node: in a form with a dense matrix, whose features have other `names`."""
+) -> _Located:
     features = np.concatenate([node.inside, node.free])
     here, places = form.around(features)
     # Within a box, copies of a feature add to each other.
@@ -163,11 +207,8 @@ def _located(
         here, value, workers, stop, most or tuning().most_hits, copies_matter or form.is_boxed
     )
     size = len(node.inside)
-    return (
-        search,
-        Remainder(places[:size], places[size:], node.r),
-        None if here is form else features,
-    )
+    located = Remainder(places[:size], places[size:], node.r)
+    return _Located(search, located, None if here is form else features)
 
 
 def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
@@ -188,6 +229,26 @@ def _hits_of_one(form, inside, free, value) -> list[np.ndarray] | None:
     if len(found) > tuning().worth_fitting:
         return None
     return [np.append(inside, feature) for feature in found]
+
+
+class Products(NamedTuple):
+    """All that a scan needs of a form: plain data that can be sent anywhere."""
+
+    A: np.ndarray
+    c: np.ndarray
+    eps: float
+    value: float
+
+    def conditioned(self, node: Remainder) -> tuple[float, Rest | None]:
+        """What the inside features gain, and what is left to scan; None if products cannot tell."""
+        inside, free, r = node
+        if r == 0 or r >= len(free):
+            return 0.0, None
+        shift, slack = margins(self.eps, len(inside) + r)
+        H, d = np.empty((len(free), len(free))), np.empty(len(free))
+        gain = condition(self.A, self.c, inside, free, shift, H, d)
+        needed = 1.0 - self.value - gain - slack
+        return gain, None if gain < 0.0 else Rest(H, d, needed, r)
 
 
 class Enumeration(NamedTuple):
@@ -216,29 +277,24 @@ class Enumeration(NamedTuple):
         return kept if len(kept) <= tuning().worth_fitting else None
 
     def hits(self, inside: np.ndarray, free: np.ndarray, r: int) -> list[np.ndarray] | None:
+        gain, rest = self.products.conditioned(Remainder(inside, free, r))
+        pieces = None if rest is None else Scans(self.workers, self.stop, self.most).pieces(rest)
+        return self.hits_of_pieces(inside, free, r, gain, pieces)
+
+    @property
+    def products(self) -> "Products":
+        return Products(self.form.A, self.form.c, self.form.eps, self.value)
+
+    def hits_of_pieces(
+        self, inside: np.ndarray, free: np.ndarray, r: int, gain: float, pieces: Pieces | None
+    ) -> list[np.ndarray] | None:
+        """Hits of a node whose inside features gain so much; pieces may be scanned elsewhere."""
         if r == 0 or r >= len(free):
             return [np.concatenate([inside, free[: min(r, len(free))]])]
-        H, d, needed = self._conditioned(inside, free, r)
-        if needed is None:
-            return self._hits_from_data(inside, free, r)
-        return self._hits_of_scan(H, d, needed, inside, free, r)
-
-    def _conditioned(self, inside, free, r) -> tuple[np.ndarray, np.ndarray, float | None]:
-        """(H, d, needed gain) given the features inside; None if products cannot tell that."""
-        shift, slack = margins(self.form.eps, len(inside) + r)
-        H, d = np.empty((len(free), len(free))), np.empty(len(free))
-        gain = condition(self.form.A, self.form.c, inside, free, shift, H, d)
         nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
-        unknown = gain < 0.0 or nearly_perfect
-        return H, d, None if unknown else 1.0 - self.value - gain - slack
-
-    def task(self, inside: np.ndarray, free: np.ndarray, r: int) -> Task | None:
-        """The question for a device (theory: minor); None if there is no answer to it."""
-        H, d, needed = self._conditioned(inside, free, r)
-        if needed is None or needed <= 0.0:
-            return None
-        absorb(H, d, needed)
-        return Task(H, r)
+        if pieces is None or nearly_perfect:
+            return self._hits_from_data(inside, free, r)
+        return self._hits_of_scan(pieces, inside, free, r)
 
     def hits_behind(
         self, inside: np.ndarray, free: np.ndarray, r: int, beginnings: np.ndarray
@@ -256,10 +312,10 @@ class Enumeration(NamedTuple):
             supports += found
         return supports
 
-    def _hits_of_scan(self, H, d, needed, inside, free, r) -> list[np.ndarray] | None:
-        """Run the scan; beginnings it could not judge are looked at again with more accuracy."""
+    def _hits_of_scan(self, pieces: Pieces, inside, free, r) -> list[np.ndarray] | None:
+        """Beginnings that a scan could not judge are looked at again with more accuracy."""
         supports: list[np.ndarray] = []
-        for prefix, rows in self._pieces(H, d, needed, r):
+        for prefix, rows in pieces:
             if rows is None or len(supports) + len(rows) > self.most:
                 return None
             for row in rows:
@@ -275,43 +331,6 @@ class Enumeration(NamedTuple):
                         return None
                     supports += deeper
         return supports
-
-    def _pieces(self, H, d, needed, r) -> Iterator[tuple[tuple[int, ...], np.ndarray | None]]:
-        """Scan results as (indices fixed before, rows of indices), in pieces of bounded length."""
-        m = len(d)
-        prices = prices_of(tuning())
-        if scan_seconds(prices, m - 1, 0, r - 1) <= tuning().longest_piece:
-            seconds = scan_seconds(prices, m, 0, r)
-            parts = (
-                1
-                if seconds < 1e-4
-                else self.workers.n_threads * (int(seconds / tuning().piece_seconds) + 1)
-            )
-            spans = list(pairwise(_balanced_edges(m, r, min(parts, m))))
-            for piece in self.workers.map(partial(self._scan, H, d, needed, r), spans):
-                yield (), piece
-            return
-        for t in range(m - r + 1):
-            variance = H[t, t]
-            if variance <= 0.0:
-                yield (), np.array([[t]])
-                continue
-            row = H[t, t + 1 :]
-            inner = H[t + 1 :, t + 1 :] - (row / variance)[:, None] * row
-            moment = d[t + 1 :] - row * (d[t] / variance)
-            rest = needed - d[t] ** 2 / variance
-            for before, piece in self._pieces(inner, moment, rest, r - 1):
-                later = (t, *(t + 1 + i for i in before))
-                yield later, None if piece is None else np.where(piece >= 0, piece + t + 1, -1)
-
-    def _scan(self, H, d, needed, r, span) -> np.ndarray | None:
-        if self.stop():
-            raise LimitReached
-        rows = np.empty((self.most, r), dtype=np.int64)
-        start, stop = span
-        count = scan(H, d, needed, r, start, stop, rows)
-        # Sorted: where the work was cut into pieces must not show.
-        return None if count < 0 else rows[np.lexsort(rows[:count].T[::-1])]
 
     def _hits_from_data(self, inside, free, r) -> list[np.ndarray] | None:
         """`hits` after conditioning on near-dependent features through the data, not the products.
@@ -345,7 +364,9 @@ class Enumeration(NamedTuple):
         H[doubtful, doubtful] = -1.0
         needed = left * (1.0 - 2.0 * eps - rounding_of_gains(k)) - self.value
         needed -= error[-1] * (2.0 * np.sqrt(left) + error[-1])
-        return self._hits_of_scan(H, columns.T @ z, needed, inside, free, r)
+        rest = Rest(H, columns.T @ z, needed, r)
+        pieces = Scans(self.workers, self.stop, self.most).pieces(rest)
+        return self._hits_of_scan(pieces, inside, free, r)
 
 
 def by_length(supports: list[np.ndarray]) -> list[np.ndarray]:
@@ -361,15 +382,6 @@ def may_beat(form: StandardForm, supports: np.ndarray, value: float) -> np.ndarr
     form, supports = form.around(supports)
     gain_rows(form.A, form.c, shift, supports, gains)
     return 1.0 - gains - slack < value
-
-
-def _balanced_edges(m, r, count):
-    """Cut range(m) so that each part begins about as many r-sets as the others."""
-    if count == 1:
-        return [0, m]
-    sets = np.cumsum([float(comb(m - 1 - t, r - 1)) for t in range(m)])
-    cuts = np.searchsorted(sets, np.arange(1, count) * sets[-1] / count) + 1
-    return np.unique(np.concatenate([[0], cuts, [m]])).tolist()
 
 
 def _residuals(inside, columns):

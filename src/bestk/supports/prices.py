@@ -31,14 +31,14 @@ class Prices(NamedTuple):
     per_device_first: float
     per_device_beginning: float
     per_device_node: float
-    device_gain: float
+    device_threads: float
 
 
 def prices_of(now: Tuning) -> Prices:
     return Prices(
         now.per_beginning, now.per_first, now.per_pair_row, now.per_support, now.per_update,
         now.per_unit_multiply, now.per_device_support, now.per_device_row, now.per_device_first,
-        now.per_device_beginning, now.per_device_node, now.device_gain,
+        now.per_device_beginning, now.per_device_node, now.device_threads,
     )  # fmt: skip
 
 
@@ -65,7 +65,10 @@ def scan_seconds(prices, n_free, n_inside, r):
 
 @kernel
 def device_seconds(prices, n_free, n_inside, r):
-    """The same on a device; infinite where it cannot be asked, or would gain too little."""
+    """The same on a device, in seconds of the threads beside it, which could do something else.
+
+    Infinite where it cannot be asked, or one thread takes less than that.
+    """
     sets = choices(n_free, r)
     if r < 3 or r > MOST_PREFIX + 3 or n_free > MOST_FEATURES or sets > MOST_SETS:
         return np.inf
@@ -73,5 +76,5 @@ def device_seconds(prices, n_free, n_inside, r):
     scan += prices.per_device_first * choices(n_free, r - 2)
     scan += prices.per_device_beginning * (r - 2) * choices(n_free, r - 3)
     scan += prices.per_device_node + prices.per_update * n_free * n_free * (n_inside + 1)
-    gains = prices.device_gain * scan <= scan_seconds(prices, n_free, n_inside, r)
-    return scan if gains else np.inf
+    scan *= prices.device_threads
+    return scan if scan <= scan_seconds(prices, n_free, n_inside, r) else np.inf

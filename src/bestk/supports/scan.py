@@ -1,6 +1,7 @@
 """Compiled loops over supports: conditioning, the scan of the last features, fits in bulk."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import uintp
@@ -29,6 +30,20 @@ def _subtract_row(out, H, i, t, a):
     i, t, m = uintp(i), uintp(t), uintp(H.shape[1])
     for j in range(i, m):
         out[i, j] = fma(-a, H[t, j], H[i, j])
+
+
+class Conditions(NamedTuple):
+    """Nodes whose features are end to end, with the shifts of :func:`condition`.
+
+    Where less than ``least_left`` is left of y'y, products cannot tell it.
+    """
+
+    inside: np.ndarray
+    inside_ends: np.ndarray
+    free: np.ndarray
+    free_ends: np.ndarray
+    shifts: np.ndarray
+    least_left: float
 
 
 @kernel
@@ -78,6 +93,27 @@ def condition(A, c, inside, free, shift, H, d):
     for i in range(f):
         add_row(d, -w[i], W, i, m)
     return gain
+
+
+@kernel
+def condition_all(A, c, nodes, needed, matrices):
+    """`condition` and `absorb` for many nodes at a time; matrices are end to end.
+
+    `needed` holds gains that the features beside the inside ones need if these gain nothing, and
+    then those that they do need, or nan where products cannot tell.
+    """
+    start, first_inside, first_free = 0, 0, 0
+    for i in range(needed.shape[0]):
+        inside = nodes.inside[first_inside : nodes.inside_ends[i]]
+        free = nodes.free[first_free : nodes.free_ends[i]]
+        m = free.shape[0]
+        H, d = matrices[start : start + m * m].reshape((m, m)), np.empty(m)
+        gain = condition(A, c, inside, free, nodes.shifts[i], H, d)
+        needed[i] = np.nan if gain < 0.0 or 1.0 - gain < nodes.least_left else needed[i] - gain
+        if needed[i] > 0.0:
+            absorb(H, d, needed[i])
+        start += m * m
+        first_inside, first_free = nodes.inside_ends[i], nodes.free_ends[i]
 
 
 @kernel

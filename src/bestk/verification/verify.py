@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from bestk.base.collections import blocks_of, is_collection
 from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
 from bestk.base.validation import (
     as_matrix,
@@ -118,7 +119,7 @@ def verify(
     ----------
     certificate : Certificate
     X, y, sample_weight : array-like
-        The data of the run.
+        The data of the run. Dask collections come here one partition at a time.
     exact : bool
         Compute in rational numbers: no rounding, no assumptions. Small problems only.
     n_threads : int or None
@@ -127,6 +128,11 @@ def verify(
         A GPU that tries supports, for proofs that would take a CPU hours; needs ``bestk[gpu]``.
         Without one, a warning says beforehand how long it will take, if that is long.
     """
+    if is_collection(X):
+        if exact:
+            raise ValueError("exact verification is for arrays; pass X.compute() and y.compute()")
+        rows = blocks_of(X, y, sample_weight).computed()
+        return verify_batches(certificate, rows, n_threads=n_threads, device=device)
     X = as_matrix("X", X)
     y = as_vector("y", y, length=X.shape[0], of="rows of X")
     weight = as_weights(sample_weight, X.shape[0])
