@@ -228,6 +228,10 @@ class Force:
         """Sizes of the batches and blocks of text that are read from files."""
         self._tune(batch_bytes=batch_bytes, text_bytes=text_bytes)
 
+    def parts(self, *, n_bytes: int, columns: int, block_bytes: int) -> None:
+        """Sizes of the parts of tables, and of what is decoded of them at a time."""
+        self._tune(part_bytes=n_bytes, part_columns=columns, block_bytes=block_bytes)
+
 
 @contextmanager
 def forced() -> Iterator[Force]:

@@ -35,6 +35,15 @@ class Tuning:
     """Values parsed at a time without Arrow: Python's strings take far more than numbers."""
     parquet_buffer: int = 2**18
     """Bytes of Parquet read ahead: row groups may be as large as the file."""
+    part_bytes: int = 2**27
+    """Numbers of a part of a table, as float64: what a worker easily has room for, and some tenths
+    of a second to read. Larger row groups are not cut."""
+    part_columns: int = 16
+    """Columns of Parquet decoded at a time: each keeps pages in memory, up to some megabytes."""
+    block_bytes: int = 2**20
+    """Numbers of them decoded at a time: in cache until they are in their place."""
+    remote_files: int = 16
+    """Remote files that are opened at a time: nearly all of it is waiting."""
     device_sums: float = 2e10
     """Multiplications of sums of products that are worth sending rows to a device."""
     device_columns: int = 500

@@ -25,7 +25,11 @@ def option(*names: str, help: str, panel: str | None = None, **more: Any) -> Any
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
 
-Source = Annotated[File, typer.Argument(metavar="FILE", help="Data with named columns.")]
+# A text, because a path would spoil addresses such as s3://bucket/data.
+Source = Annotated[
+    str,
+    typer.Argument(metavar="FILE", help="Data with named columns: a file, a folder or a pattern."),
+]
 Target = Annotated[str, option("--target", "-t", metavar="COLUMN", help="What to explain.")]
 Weight = Annotated[
     str | None, option("--weight", metavar="COLUMN", help="Weights of the squared residuals.")

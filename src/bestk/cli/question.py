@@ -77,7 +77,7 @@ def batches_of(data: "Data", quiet: bool) -> Iterator[tuple[Any, ...]]:
     """The batches, counted on the screen."""
     from bestk.show.progress import Counter
 
-    counter = Counter(f"reading {data.path.name}", "rows")
+    counter = Counter(f"reading {data.name}", "rows")
     with nullcontext() if quiet else counter:
         for batch in data:
             yield batch

@@ -1,6 +1,15 @@
-"""Files of named columns as batches of rows; one module per format."""
+"""Tables of named columns, in one file or many, as batches of rows; one module per format."""
 
 from bestk.readers.data import Data, choose_columns, open_data, read_trajectory, require_columns
-from bestk.readers.source import DataError
+from bestk.readers.files import DataError
+from bestk.readers.parts import TablePart
 
-__all__ = ["Data", "DataError", "choose_columns", "open_data", "read_trajectory", "require_columns"]
+__all__ = [
+    "Data",
+    "DataError",
+    "TablePart",
+    "choose_columns",
+    "open_data",
+    "read_trajectory",
+    "require_columns",
+]

@@ -1,31 +1,29 @@
-"""Files of named columns, read in batches of rows and never whole (npz apart)."""
+"""Tables in one file or many, read in batches of rows and never whole (npz apart)."""
 
-import csv
-import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestk.base.tuning import tuning
 from bestk.base.validation import nearest
-from bestk.readers.arrow import arrow_source, parquet_source
-from bestk.readers.npz import npz_source
-from bestk.readers.source import UNNAMED, DataError, Source
-from bestk.readers.text import text_source
-
-_FORMATS: dict[str, Callable[[Path], Source]] = {
-    ".csv": text_source,
-    ".tsv": text_source,
-    ".parquet": parquet_source,
-    ".arrow": arrow_source,
-    ".feather": arrow_source,
-    ".npz": npz_source,
-}
+from bestk.readers.files import DataError, File, is_remote
+from bestk.readers.formats import open_source, table_files
+from bestk.readers.parts import TablePart, cut
+from bestk.readers.source import (
+    UNNAMED,
+    Source,
+    columns_of,
+    explained,
+    naming,
+    require_finite,
+    rows_at_a_time,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +39,14 @@ class NamedColumns:
 
 @dataclass(frozen=True, kw_only=True)
 class Data:
-    """A file as an iterable of batches (X, y) or (X, y, weight); each iteration is one pass.
+    """A table as an iterable of batches (X, y) or (X, y, weight); each iteration is one pass.
 
     Attributes
     ----------
-    path : Path
-        The file.
+    path : Path or str
+        What was opened: a file, a folder, a pattern, or the address of one.
+    files : tuple of Path or RemoteFile
+        The files, in the order of the rows.
     features : tuple of str
         Names of the columns of X.
     target, weight : str, str or None
@@ -55,23 +55,62 @@ class Data:
         Most rows of a batch.
     """
 
-    path: Path
+    path: Path | str
+    files: tuple[File, ...]
     features: tuple[str, ...]
     target: str
     weight: str | None
     batch_rows: int
-    _source: Source = field(repr=False)
+    _first: Source = field(repr=False)
+    _groups: tuple[tuple[int, ...] | None, ...] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        """The path, with the number of files if there are several."""
+        n = len(self.files)
+        return str(self.files[0]) if n == 1 else f"{self.path} ({n:,} files)"
+
+    @property
+    def name(self) -> str:
+        """The last part of the title, for where there is little room."""
+        n = len(self.files)
+        last = PurePosixPath(str(self.path)).name
+        return self.files[0].name if n == 1 else f"{last} ({n:,} files)"
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        wanted = [*self.features, self.target] + ([self.weight] if self.weight else [])
-        p, n_rows = len(self.features), 0
-        with _explained(self.path):
-            for chunk in self._source.chunks(wanted, self.batch_rows):
-                _require_finite(chunk, wanted, n_rows)
-                n_rows += len(chunk)
-                yield NamedColumns(chunk[:, :p], self.features), *chunk[:, p:].T
-        if n_rows == 0:
-            raise DataError(f"{self.path} has column names but no rows")
+        names = columns_of(self.features, self.target, self.weight)
+        p, is_empty = len(self.features), True
+        for i, file in enumerate(self.files):
+            n_rows = 0
+            with naming(file) if len(self.files) > 1 else nullcontext(), explained(file):
+                source = open_source(file) if i > 0 else self._first
+                for chunk in source.chunks(names, self.batch_rows, True):
+                    require_finite(chunk, names, n_rows)
+                    n_rows += len(chunk)
+                    yield NamedColumns(chunk[:, :p], self.features), *chunk[:, p:].T
+            is_empty &= n_rows == 0
+        if is_empty:
+            raise self._no_rows
+
+    def parts(self) -> list[TablePart]:
+        """The table in parts, in order, which any process reads on its own.
+
+        Row groups of Parquet files are joined up to about 128 MB of float64. Any other file is one
+        part. What has no rows is left out, as far as that is known without reading.
+        """
+        columns: Any = {"features": self.features, "target": self.target, "weight": self.weight}
+        parts = [
+            part
+            for file, groups in zip(self.files, self._groups, strict=True)
+            for part in cut(TablePart(file=file, **columns), groups)
+        ]
+        if not parts:
+            raise self._no_rows
+        return parts
+
+    @property
+    def _no_rows(self) -> DataError:
+        return DataError(f"{self.title} has column names but no rows")
 
 
 def open_data(
@@ -83,13 +122,18 @@ def open_data(
     batch_rows: int | None = None,
     target_option: str = "--target",
 ) -> Data:
-    """Data of a file; the header is read now, the rows batch by batch when iterated over.
+    """Data of a table; headers are read now, the rows batch by batch when iterated over.
 
     Parameters
     ----------
     path : str or Path
-        .csv, .tsv (also .csv.gz, .tsv.gz), .parquet, .arrow, .feather or .npz. An npz file holds
-        one array per column, or a matrix ``X`` with, if wanted, its ``feature_names``.
+        A file: .csv, .tsv (also .csv.gz, .tsv.gz), .parquet, .arrow, .feather or .npz. An npz file
+        holds one array per column, or a matrix ``X`` with, if wanted, its ``feature_names``.
+        Or several files of one format with the same columns: a folder, with all folders in it, or
+        a pattern such as ``data/*.parquet`` or ``data/**/*.csv``. They are one table, in the order
+        of their paths. Names that start with a dot or an underscore are passed over, and so are
+        endings that are not known. Any of these may be remote, as ``s3://bucket/data/*.parquet``:
+        what has ``://`` is opened by fsspec.
     target, weight : str, str or None
         Columns of y and of the weights of the squared residuals.
     drop : iterable of str
@@ -109,36 +153,34 @@ def open_data(
     DataError
         Here, or when the rows are read.
     """
-    path = Path(path)
-    if not path.is_file():
-        raise DataError(f"there is no file {path}")
-    with _explained(path):
-        source = _format(path)(path)
-    names = [*source.names, *source.others]
-    _require_distinct(path, names)
+    files = table_files(path)
+    first = open_source(files[0])
+    names = _names(files[0], first)
+    others = _headers(files[1:], names)
+    everywhere = [*names, *dict.fromkeys(name for header in others for name in header.extra)]
     require_columns(target_option, [target], names)
     require_columns("--weight", [weight] if weight else [], names)
-    drop = choose_columns("--drop", drop, names)
-    features = tuple(name for name in source.names if name not in {target, weight, *drop})
+    drop = choose_columns("--drop", drop, everywhere)
+    features = tuple(name for name in first.names if name not in {target, weight, *drop})
     if not features:
-        raise DataError(f"{path} has no columns besides {target!r} that could be features")
+        raise DataError(f"{files[0]} has no columns besides {target!r} that could be features")
     for name in features:
         if name.startswith(UNNAMED):
             raise DataError(
-                f"a column of {path} has no name, as row numbers often have; "
+                f"a column of {files[0]} has no name, as row numbers often have; "
                 f"give it one or leave it out with --drop {name}"
             )
-    if batch_rows is None:
-        # The Gram matrix has p rows, and adding to it costs as much as to multiply a few rows.
-        p = len(features)
-        batch_rows = max(tuning().batch_bytes // (8 * p), p // 4, 1)
+    for header in others:
+        _require_alike(header, files[0], columns_of(features, target, weight), drop)
     return Data(
-        path=path,
+        path=path if is_remote(path) else Path(path),
+        files=files,
         features=features,
         target=target,
         weight=weight,
-        batch_rows=batch_rows,
-        _source=source,
+        batch_rows=rows_at_a_time(len(features)) if batch_rows is None else batch_rows,
+        _first=first,
+        _groups=(first.groups, *(header.groups for header in others)),
     )
 
 
@@ -147,6 +189,8 @@ def read_trajectory(
 ) -> tuple[NamedColumns, np.ndarray]:
     """(states, times) of a file, read whole; all columns but the time are states unless named."""
     data = open_data(path, target=time, drop=drop, target_option="--time")
+    if len(data.files) > 1:
+        raise DataError(f"{data.title} is not one trajectory; name each file for itself")
     chosen = choose_columns("--states", states, data.features) or data.features
     batches = list(replace(data, features=tuple(chosen)))
     x = np.concatenate([np.asarray(batch[0]) for batch in batches])
@@ -172,49 +216,54 @@ def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> l
     return chosen
 
 
-def _format(path: Path) -> Callable[[Path], Source]:
-    suffix = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
-    if suffix not in _FORMATS or (
-        path.suffix.lower() == ".gz" and _FORMATS[suffix] is not text_source
-    ):
-        raise DataError(f"{path} is none of {', '.join(_FORMATS)}; .csv.gz and .tsv.gz work too")
-    return _FORMATS[suffix]
+class _Header(NamedTuple):
+    """What the header of a further file says, beside that of the first one."""
+
+    file: File
+    lacks: frozenset[str]
+    extra: list[str]
+    groups: tuple[int, ...] | None
 
 
-def _require_distinct(path: Path, names: list[str]) -> None:
+def _headers(files: tuple[File, ...], names: list[str]) -> list[_Header]:
+    """Headers, several at a time where that means waiting for a network."""
+
+    def read(file: File) -> _Header:
+        source = open_source(file)
+        own = set(_names(file, source))
+        extra = [name for name in source.names if name not in known]
+        return _Header(file, known - own, extra, source.groups)
+
+    known = frozenset(names)
+    n_threads = 1 if all(isinstance(file, Path) for file in files) else tuning().remote_files
+    with ThreadPoolExecutor(n_threads) as threads:
+        return list(threads.map(read, files))
+
+
+def _require_alike(header: _Header, first: File, wanted: list[str], drop: list[str]) -> None:
+    """A further file has the wanted columns of the first one, and no others."""
+    lacking = [name for name in wanted if name in header.lacks]
+    extra = [name for name in header.extra if name not in drop]
+    if lacking:
+        hint = nearest(lacking[0], extra) or "; all files of a table need the same columns"
+        raise DataError(f"{header.file} has no column {lacking[0]!r}, as {first} has{hint}")
+    if extra:
+        raise DataError(
+            f"{header.file} has a column {extra[0]!r} that {first} does not have; "
+            f"leave it out with --drop {extra[0]}"
+        )
+
+
+def _names(file: File, source: Source) -> list[str]:
+    """All columns of a file, which has each of them once."""
+    names = [*source.names, *source.others]
     if not names:
-        raise DataError(f"{path} is empty")
+        raise DataError(f"{file} is empty")
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise DataError(f"{path} has more than one column named {_listed(twice)}; rename them")
-
-
-def _require_finite(chunk: np.ndarray, names: list[str], n_before: int) -> None:
-    finite = np.isfinite(chunk)
-    if finite.all():
-        return
-    row, column = np.argwhere(~finite)[0]
-    kind = "a missing" if np.isnan(chunk[row, column]) else "an infinite"
-    raise DataError(
-        f"column {names[column]!r} has {kind} value in row {n_before + row + 1}; "
-        f"drop or fill such rows first, or leave the column out with --drop {names[column]}"
-    )
+        raise DataError(f"{file} has more than one column named {_listed(twice)}; rename them")
+    return names
 
 
 def _listed(names: list[str], most: int = 12) -> str:
     return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Errors of readers in words for the owner of the file."""
-    try:
-        yield
-    except DataError:
-        raise
-    except OSError as error:  # damaged files too, by Arrow and gzip
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text; convert it first") from error
-    except (ValueError, EOFError, csv.Error, zipfile.BadZipFile) as error:
-        raise DataError(f"cannot read {path}: {error}") from error

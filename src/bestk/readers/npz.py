@@ -2,19 +2,21 @@
 
 import zipfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bestk.readers.source import DataError, Source
+from bestk.readers.files import DataError, File
+from bestk.readers.source import Source
 
 
-def npz_source(path: Path) -> Source:
-    if not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is not an npz file; write one with numpy.savez")
-    with np.load(path) as file:
-        arrays = {name: _array(path, file, name) for name in file.files}
+def npz_source(path: File) -> Source:
+    with path.open("rb") as source:
+        if not zipfile.is_zipfile(source):
+            raise DataError(f"{path} is not an npz file; write one with numpy.savez")
+        source.seek(0)
+        with np.load(source) as file:
+            arrays = {name: _array(path, file, name) for name in file.files}
     others: tuple[str, ...] = ()
     if "X" in arrays and arrays["X"].ndim == 2:
         X = arrays.pop("X")
@@ -27,7 +29,7 @@ def npz_source(path: Path) -> Source:
     else:
         names = list(arrays)
 
-    def chunks(wanted: list[str], rows: int) -> Iterator[np.ndarray]:
+    def chunks(wanted: list[str], rows: int, use_threads: bool) -> Iterator[np.ndarray]:
         for name in wanted:
             if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "buif":
                 what = f"{arrays[name].dtype} in the shape {arrays[name].shape}"
@@ -42,7 +44,7 @@ def npz_source(path: Path) -> Source:
     return Source(names, chunks, others)
 
 
-def _array(path: Path, file: Any, name: str) -> np.ndarray:
+def _array(path: File, file: Any, name: str) -> np.ndarray:
     try:
         return file[name]
     except ValueError as error:  # NumPy refuses to unpickle

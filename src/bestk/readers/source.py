@@ -1,9 +1,16 @@
 """What every format offers, and what is wrong with a file."""
 
-from collections.abc import Callable, Iterator
+import csv
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from bestk.base.tuning import tuning
+from bestk.readers.files import DataError, File
 
 UNNAMED = "unnamed_column_"
 """Names of columns that have none begin so."""
@@ -14,17 +21,78 @@ class Source(NamedTuple):
 
     names: list[str]
     """Columns that are features unless the user says otherwise."""
-    chunks: Callable[[list[str], int], Iterator[np.ndarray]]
-    """One pass: matrices of these columns, of at most the given number of rows."""
+    chunks: Callable[[list[str], int, bool], Iterator[np.ndarray]]
+    """One pass: matrices of these columns, of at most the given number of rows, by several threads
+    or by one."""
     others: tuple[str, ...] = ()
     """Columns that can only be target or weight."""
+    groups: tuple[int, ...] | None = None
+    """Rows of each row group, where groups can be read one by one."""
 
 
-class DataError(ValueError):
-    """What is wrong with a file, and what its owner can do about it."""
+class Block(NamedTuple):
+    """Some rows of some columns, from these on."""
+
+    row: int
+    column: int
+    values: np.ndarray
 
 
 def not_numeric(name: str, what: str) -> DataError:
     return DataError(
         f"column {name!r} holds {what}; encode it as numbers or leave it out with --drop {name}"
     )
+
+
+def columns_of(features: Iterable[str], target: str, weight: str | None) -> list[str]:
+    """Names of the columns of (X, y) or (X, y, weight)."""
+    return [*features, target] + ([weight] if weight else [])
+
+
+def rows_at_a_time(p: int) -> int:
+    """Rows of a batch; adding to a Gram matrix costs as much as to multiply a few rows."""
+    return max(tuning().batch_bytes // (8 * p), p // 4, 1)
+
+
+def require_finite(chunk: np.ndarray, names: list[str], n_before: int) -> None:
+    """No value is missing or infinite; there are `n_before` rows before the chunk."""
+    finite = np.isfinite(chunk)
+    if finite.all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    kind = "a missing" if np.isnan(chunk[row, column]) else "an infinite"
+    raise DataError(
+        f"column {names[column]!r} has {kind} value in row {n_before + row + 1}; "
+        f"drop or fill such rows first, or leave the column out with --drop {names[column]}"
+    )
+
+
+@contextmanager
+def explained(file: File) -> Iterator[None]:
+    """Errors of readers in words for the owner of the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except OSError as error:  # damaged files too, by Arrow and gzip
+        raise DataError(f"cannot read {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file} is not UTF-8 text; convert it first") from error
+    except (ValueError, EOFError, csv.Error, zipfile.BadZipFile) as error:
+        raise DataError(f"cannot read {file}: {error}") from error
+    except Exception as error:
+        if isinstance(file, Path):
+            raise
+        # Every package for remote files has errors of its own.
+        raise DataError(f"cannot read {file}: {error}") from error
+
+
+@contextmanager
+def naming(file: File) -> Iterator[None]:
+    """Errors say which file they are about, where there are several."""
+    try:
+        yield
+    except DataError as error:
+        if str(file) in str(error):
+            raise
+        raise DataError(f"{file}: {error}") from error

@@ -196,7 +196,7 @@ def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
 
 def show_data(data: "Data", result: "Result") -> None:
     stdout().print(
-        f"[dim]{escape(str(data.path))}: {result.n_samples:,} rows, {len(result.coef):,} features, "
+        f"[dim]{escape(data.title)}: {result.n_samples:,} rows, {len(result.coef):,} features, "
         f"target {escape(data.target)}[/]"
     )
 

@@ -1,0 +1,117 @@
+"""Parts of a table: plain descriptions that any process can read on its own."""
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+
+from bestk.base.tuning import tuning
+from bestk.readers.arrow import parquet_blocks
+from bestk.readers.files import DataError, File
+from bestk.readers.formats import known_rows, open_source
+from bestk.readers.source import columns_of, explained, naming, require_finite, rows_at_a_time
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePart:
+    """Rows that are read together: those of a file, or of neighbouring row groups of Parquet.
+
+    Attributes
+    ----------
+    file : Path or RemoteFile
+        The file.
+    features : tuple of str
+        Names of the columns of X.
+    target, weight : str, str or None
+        Names of the columns y and, if there is one, weight.
+    n_rows : int or None
+        How many rows; None for text, npz and Arrow streams, of which rows must be read to tell.
+    first_row : int
+        How many rows of the file are before these.
+    groups : tuple of int, or None
+        Row groups of a Parquet file.
+    """
+
+    file: File
+    features: tuple[str, ...]
+    target: str
+    weight: str | None = None
+    n_rows: int | None = None
+    first_row: int = 0
+    groups: tuple[int, ...] | None = None
+
+    def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """(X, y, weight) as float64, X (n, p) row by row; weight is None if there is none.
+
+        One thread reads, since there may be a worker for every core. Raises DataError where
+        iterating over :class:`Data` would.
+        """
+        with naming(self.file), explained(self.file):
+            X, others = self._read_rows() if self.groups is None else self._read_groups()
+            if self.n_rows not in (None, len(X)):
+                raise DataError(f"{self.file} has changed since it was opened; open it again")
+        y, *weight = np.ascontiguousarray(others.T)
+        return X, y, weight[0] if weight else None
+
+    def count(self) -> int:
+        """How many rows; one column is read where that is not known."""
+        if self.n_rows is not None:
+            return self.n_rows
+        with naming(self.file), explained(self.file):
+            chunks = open_source(self.file).chunks([self.target], rows_at_a_time(1), False)
+            return sum(map(len, chunks))
+
+    @property
+    def _columns(self) -> list[str]:
+        return columns_of(self.features, self.target, self.weight)
+
+    def _read_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Arrays grow in place, so that rows are never in memory twice."""
+        p, names = len(self.features), self._columns
+        X, others = np.empty((0, p)), np.empty((0, len(names) - p))
+        for chunk in open_source(self.file).chunks(names, rows_at_a_time(p), False):
+            n = len(X)
+            require_finite(chunk, names, n)
+            for array, values in ((X, chunk[:, :p]), (others, chunk[:, p:])):
+                array.resize((n + len(chunk), array.shape[1]), refcheck=False)
+                array[n:] = values
+        return X, others
+
+    def _read_groups(self) -> tuple[np.ndarray, np.ndarray]:
+        assert self.groups is not None
+        assert self.n_rows is not None
+        p, names = len(self.features), self._columns
+        X, others = np.empty((self.n_rows, p)), np.empty((self.n_rows, len(names) - p))
+        is_finite = True
+        for row, column, values in parquet_blocks(self.file, names, self.groups, self.n_rows):
+            is_finite &= bool(np.isfinite(values).all())
+            rows, end, split = slice(row, row + len(values)), column + values.shape[1], p - column
+            X[rows, column:end] = values[:, : max(split, 0)]
+            others[rows, max(-split, 0) : max(end - p, 0)] = values[:, max(split, 0) :]
+        if not is_finite:  # named is the first row that has such a value, in any column
+            row = int(np.argmin(np.isfinite(X).all(axis=1) & np.isfinite(others).all(axis=1)))
+            require_finite(np.hstack([X[row], others[row]])[None], names, self.first_row + row)
+        return X, others
+
+
+def cut(whole: TablePart, groups: tuple[int, ...] | None) -> list[TablePart]:
+    """The parts of a file that have rows; `groups` are the sizes of its row groups, if any."""
+    if groups is None:
+        n_rows = known_rows(whole.file)
+        return [] if n_rows == 0 else [replace(whole, n_rows=n_rows)]
+    most = tuning().part_bytes // (8 * len(whole._columns))
+    runs: list[list[int]] = []
+    sizes: list[int] = []
+    for group, rows in enumerate(groups):
+        if runs and sizes[-1] + rows <= most:
+            runs[-1].append(group)
+            sizes[-1] += rows
+        else:
+            runs.append([group])
+            sizes.append(rows)
+    firsts = accumulate(sizes, initial=0)
+    return [
+        replace(whole, n_rows=n, first_row=first, groups=tuple(run))
+        for run, n, first in zip(runs, sizes, firsts, strict=False)
+        if n > 0
+    ]
