@@ -208,16 +208,20 @@ def test_folds_come_from_one_reading(centre):
     weight = np.linspace(0.5, 2.0, 300)
     read = []
 
-    def reading(i):
-        def read_it():
-            read.append(i)
-            rows = slice(50 * i, 50 * i + 50)
-            return X[rows], y[rows], weight[rows]
+    class Sixth:
+        n_rows = None
 
-        return read_it
+        def __init__(self, i):
+            self.i, self.rows = i, slice(50 * i, 50 * i + 50)
 
-    names = tuple("abcdef")
-    table = Table.of_readers([reading(i) for i in range(6)], [50] * 6, names, None)
+        def read(self):
+            read.append(self.i)
+            return X[self.rows], y[self.rows], weight[self.rows]
+
+        def count(self):
+            return 50
+
+    table = Table.of_parts([Sixth(i) for i in range(6)], tuple("abcdef"), None)
     folds, digest = table.sums_of_folds(centre, 4, seed=3)
     assert sorted(read) == list(range(6))
     assert digest == Problem.from_data(X, y, sample_weight=weight).digest

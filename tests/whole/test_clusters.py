@@ -84,7 +84,7 @@ def test_enumerations_are_cut_into_calls(k, client, force, sent):
     X[:, 20:] = X[:, :20] + 1e-3 * rng.standard_normal((200, 20))  # bounds prove nothing
     X[:, 7], X[:, 30] = 2.0 * X[:, 8], X[:, 2] + X[:, 3]  # nor do products
     y = X[:, [0, 5, 11]].sum(axis=1) + rng.standard_normal(200)
-    force.on_cluster(call=1e-3 if k == 4 else 1e-4)
+    force.on_cluster(call=1e-3 if k == 4 else 1e-5)
     alone = bestk.solve(X, y, k, gap_tol=0.0, n_threads=1)
     many = bestk.solve(X, y, k, gap_tol=0.0, n_threads=1, client=client)
     assert_same_run(many, alone)

@@ -5,7 +5,7 @@ this, with whatever workers it has; what a lost worker had is made again.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -28,6 +28,18 @@ from bestk.problem.rows import dealt
 _TRIES = 3
 
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
+
+class TablePart(Protocol):
+    """Rows that any process can read, such as those of a file; see :mod:`bestk.readers`."""
+
+    n_rows: int | None
+
+    def read(self) -> Triple:
+        """(X, y, weight), in memory."""
+
+    def count(self) -> int:
+        """How many rows there are."""
 
 
 class Table(NamedTuple):
@@ -54,16 +66,14 @@ class Table(NamedTuple):
         return cls(partitions, lengths, blocks.n_features, names or names_of(X), client)
 
     @classmethod
-    def of_readers(
-        cls, readers: Sequence[Callable[[], Triple]], lengths: list[int], names: tuple[str, ...],
-        client: Any,
-    ) -> "Table":  # fmt: skip
-        """Of functions that read a part each, wherever they are called."""
+    def of_parts(cls, parts: Sequence[TablePart], names: tuple[str, ...], client: Any) -> "Table":
+        """Of parts of files, which workers read."""
         delayed = _delayed()
-        partitions = [
-            delayed(checked_rows, pure=False)(i, *delayed(reader, pure=False, nout=3)())
-            for i, reader in enumerate(readers)
-        ]
+        lengths = [part.n_rows for part in parts if part.n_rows is not None]
+        if len(lengths) < len(parts):
+            counts = [delayed(count_part, pure=False)(part) for part in parts]
+            lengths = _computed(counts, client)
+        partitions = [delayed(read_part, pure=False)(i, part) for i, part in enumerate(parts)]
         return cls(partitions, lengths, len(names), names, client)
 
     @property
@@ -144,6 +154,14 @@ def checked_rows(number: int, X: Any, y: Any, weight: Any) -> Triple:
         return X, y, as_weights(weight, X.shape[0])
     except ValueError as error:
         raise ValueError(f"partition {number}: {error}") from None
+
+
+def read_part(number: int, part: TablePart) -> Triple:
+    return checked_rows(number, *part.read())
+
+
+def count_part(part: TablePart) -> int:
+    return part.count()
 
 
 def digest_of(rows: Triple, first_row: int) -> DataDigest:
