@@ -33,7 +33,9 @@ Triple = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 class TablePart(Protocol):
     """Rows that any process can read, such as those of a file; see :mod:`bestk.readers`."""
 
-    n_rows: int | None
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows there are, where that is known without reading."""
 
     def read(self) -> Triple:
         """(X, y, weight), in memory."""

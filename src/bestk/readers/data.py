@@ -98,10 +98,12 @@ class Data:
         Row groups of Parquet files are joined up to about 128 MB of float64. Any other file is one
         part. What has no rows is left out, as far as that is known without reading.
         """
+        # Another process may be in another folder.
+        files = [file.absolute() if isinstance(file, Path) else file for file in self.files]
         columns: Any = {"features": self.features, "target": self.target, "weight": self.weight}
         parts = [
             part
-            for file, groups in zip(self.files, self._groups, strict=True)
+            for file, groups in zip(files, self._groups, strict=True)
             for part in cut(TablePart(file=file, **columns), groups)
         ]
         if not parts:
