@@ -216,7 +216,7 @@ def cross_validate(
         return path
 
     jobs = [(fold, alpha) for fold in range(len(folds)) for alpha in penalties]
-    found = iter(run_jobs(run, jobs, settings, n_jobs))
+    found = iter(run_jobs(run, jobs, settings, n_jobs, n_searches=len(sizes)))
     by_fold = [[next(found) for _ in penalties] for _ in folds]
     paths = tuple(zip(*by_fold, strict=True))
     errors = [

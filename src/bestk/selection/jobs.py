@@ -14,16 +14,21 @@ Answer = TypeVar("Answer")
 
 
 def run_jobs(
-    job: Callable[[Item, Settings], Answer], items: Iterable[Item], settings: Settings, n_jobs: Any
+    job: Callable[[Item, Settings], Answer],
+    items: Iterable[Item],
+    settings: Settings,
+    n_jobs: Any,
+    n_searches: int = 1,
 ) -> list[Answer]:
     """``job(item, settings)`` for every item; with n_jobs > 1 each on one thread of its own.
 
-    With a client, each is a call of a worker: what the job knows goes there once.
+    With a client, each is a call of a worker: what the job knows goes there once. Nobody watches
+    its searches there, but that so many have ended is told when its answer comes.
     """
     items = list(items)
     cluster = settings.cluster()
     if len(items) > 1 and cluster is not None:
-        return _on_cluster(cluster, job, items, settings)
+        return _on_cluster(cluster, job, items, settings, n_searches)
     if len(items) > 1 and effective_n_jobs(n_jobs) > 1:
         alone = settings.on_one_thread()
         with blas_threads(1):
@@ -37,6 +42,7 @@ def _on_cluster(
     job: Callable[[Item, Settings], Answer],
     items: list[Item],
     settings: Settings,
+    n_searches: int,
 ) -> list[Answer]:
     calls, shared = cluster.calls("searches"), cluster.share(job)
     answers: list[Answer] = []
@@ -47,6 +53,9 @@ def _on_cluster(
             found = calls.get(lambda: False)
             assert found is not None
             answers.append(found[0])
+            if hasattr(settings.progress, "close"):
+                for _ in range(n_searches):
+                    settings.progress.close()
     finally:
         calls.end()
     return answers

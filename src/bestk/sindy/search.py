@@ -205,7 +205,8 @@ def _grids(
         patience.watch(result for path in grid.values() for result in path.results)
         return grid
 
-    return run_jobs(search, range(rows.derivatives.shape[1]), settings, n_jobs)
+    n_searches = len(ks) * len(alphas)
+    return run_jobs(search, range(rows.derivatives.shape[1]), settings, n_jobs, n_searches)
 
 
 def _scores(
@@ -284,12 +285,12 @@ def _runners_up(
     problems, results = optimizer.problems_, optimizer.results_
 
     def search(i: int, settings: Settings) -> Result | None:
-        options = patience.limited(replace(settings, progress=None)).as_options()
+        options = patience.limited(settings).as_options()
         other = problems[i].runner_up(results[i], **options)
         patience.watch([] if other is None else [other])
         return other
 
-    return run_jobs(search, range(len(results)), settings, n_jobs)
+    return run_jobs(search, range(len(results)), replace(settings, progress=None), n_jobs)
 
 
 def _library(library: Any, degree: Any) -> Any:
