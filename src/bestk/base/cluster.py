@@ -29,6 +29,10 @@ class ClusterLost(ConnectionError):
     """The scheduler of a cluster no longer answers."""
 
 
+class OtherVersion(RuntimeError):
+    """A worker has another bestk than the client: their trees need not be the same."""
+
+
 def require_client(client: Any) -> Any:
     """A client of Dask that is connected, or None."""
     if client is None:
@@ -75,7 +79,7 @@ def answer(call: Call, version: str, *shared: Any) -> tuple[Any, float]:
     from bestk import __version__
 
     if version != __version__:
-        raise RuntimeError(
+        raise OtherVersion(
             f"a worker has bestk {__version__}, and the client {version}: install the same one"
         )
     started = time.perf_counter()
