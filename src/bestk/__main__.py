@@ -2,4 +2,5 @@
 
 from bestk.cli.app import app
 
-app(prog_name="bestk")
+if __name__ == "__main__":  # workers import this module, too
+    app(prog_name="bestk")

@@ -23,6 +23,20 @@ def file(frame, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def folders(frame, tmp_path_factory):
+    """The data in three files each of Parquet and CSV."""
+    folder = tmp_path_factory.mktemp("tables")
+    (folder / "parquet").mkdir()
+    (folder / "csv").mkdir()
+    for i in range(3):
+        piece = frame[i * 30 : (i + 1) * 30]
+        piece.to_parquet(folder / "parquet" / f"part-{i}.parquet", row_group_size=11)
+        piece.to_csv(folder / "csv" / f"part-{i}.csv", index=False)
+    (folder / "csv" / "about.txt").write_text("three files")
+    return folder
+
+
+@pytest.fixture(scope="module")
 def hard(tmp_path_factory):
     """Data whose best ten features take long to prove."""
     X, y, _ = bestk.datasets.make_synthetic(100, 80, k=10, rho=0.9)

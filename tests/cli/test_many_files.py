@@ -4,20 +4,6 @@ import pytest
 from helpers.command_line import fit, run, run_json, same_model, solve
 
 
-@pytest.fixture(scope="module")
-def folders(frame, tmp_path_factory):
-    """The data in three files each of Parquet and CSV."""
-    folder = tmp_path_factory.mktemp("tables")
-    (folder / "parquet").mkdir()
-    (folder / "csv").mkdir()
-    for i in range(3):
-        piece = frame[i * 30 : (i + 1) * 30]
-        piece.to_parquet(folder / "parquet" / f"part-{i}.parquet", row_group_size=11)
-        piece.to_csv(folder / "csv" / f"part-{i}.csv", index=False)
-    (folder / "csv" / "about.txt").write_text("three files")
-    return folder
-
-
 @pytest.mark.parametrize("path", ["parquet/*.parquet", "parquet", "csv", "csv/part-?.csv"])
 def test_a_model_of_many_files_is_that_of_one(folders, file, frame, tmp_path, path):
     run_file = tmp_path / "run.npz"

@@ -11,7 +11,7 @@ from rich.console import Console
 
 import bestk
 from bestk.results.progress import Silent, make_progress
-from bestk.show.progress import Counter, LiveDisplay, percent
+from bestk.show.progress import Counter, LiveDisplay, Waiting, percent
 
 
 def terminal(width=80):
@@ -160,6 +160,14 @@ def test_counter_counts_rows_and_searches():
         counter.add(1000)
         assert shown(counter)[0].startswith("fitting: 1,001 of 1,200 fits  0.")
         wait_for(lambda: "1,001 of 1,200" in file.getvalue())
+    assert file.getvalue().endswith("\x1b[2K")
+
+
+def test_waiting_shows_the_seconds():
+    console, file = terminal()
+    with Waiting("starting 4 workers", console=console, delay=0.0) as line:
+        assert shown(line)[0].startswith("starting 4 workers  0.")
+        wait_for(lambda: "starting 4 workers" in file.getvalue())
     assert file.getvalue().endswith("\x1b[2K")
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bestk.cli.cluster import client_of
 from bestk.cli.discovery import discover
 from bestk.cli.options import (
     MODEL,
@@ -39,12 +40,14 @@ from bestk.cli.options import (
     Quiet,
     Report,
     Rule,
+    Scheduler,
     Source,
     Target,
     Threads,
     TimeLimit,
     Upper,
     Weight,
+    Workers,
     option,
 )
 from bestk.cli.outcome import (
@@ -56,7 +59,16 @@ from bestk.cli.outcome import (
     require_folders,
     write_file,
 )
-from bestk.cli.question import batches_of, bounds, choices, limits, penalties_of, sizes_of
+from bestk.cli.question import (
+    batches_of,
+    bounds,
+    choices,
+    cross_validated,
+    limits,
+    penalties_of,
+    problem_of,
+    sizes_of,
+)
 from bestk.show.console import (
     cv_document,
     model_document,
@@ -130,6 +142,8 @@ def fit(
     node_limit: NodeLimit = None,
     threads: Threads = None,
     device: Device = "cpu",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
     report: Report = None,
     save: Annotated[
@@ -148,7 +162,7 @@ def fit(
     quiet: Quiet = False,
 ) -> int:
     """Find, and prove, the best model with at most k features."""
-    from bestk import Problem, resume
+    from bestk import resume
     from bestk.readers.data import open_data
     from bestk.results import storage
 
@@ -156,19 +170,16 @@ def fit(
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     options = choices(data, include, exclude)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
-    problem = Problem.from_batches(
-        batches_of(data, quiet),
-        alpha=alpha,
-        bounds=bounds(lower, upper, nonnegative, auto_bounds),
-        fit_intercept=intercept,
-        n_threads=threads,
-        device=device,
-    )
-    with display(quiet) as progress:
-        if checkpoint is not None and checkpoint.exists():
-            result = resume(checkpoint, problem=problem, k=k, progress=progress, **options)
-        else:
-            result = problem.solve(k, progress=progress, checkpoint=checkpoint, **options)
+    model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
+    model |= {"fit_intercept": intercept, "threads": threads, "device": device}
+    with client_of(workers, scheduler, quiet) as client:
+        problem = problem_of(data, client, quiet, **model)
+        options |= {"client": client}
+        with display(quiet) as progress:
+            if checkpoint is not None and checkpoint.exists():
+                result = resume(checkpoint, problem=problem, k=k, progress=progress, **options)
+            else:
+                result = problem.solve(k, progress=progress, checkpoint=checkpoint, **options)
     if as_json:
         write_json(model_document(result))
     else:
@@ -259,12 +270,13 @@ def path(
     node_limit: NodeLimit = None,
     threads: Threads = None,
     device: Device = "cpu",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
     report: Report = None,
     quiet: Quiet = False,
 ) -> int:
     """The best model of every size, and the size that a criterion chooses."""
-    from bestk import Problem
     from bestk.readers.data import open_data
 
     require_folders(report)
@@ -272,16 +284,12 @@ def path(
     sizes = sizes_of(ks, max_k, len(data.features))
     options = choices(data, include, exclude)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
-    problem = Problem.from_batches(
-        batches_of(data, quiet),
-        alpha=alpha,
-        bounds=bounds(lower, upper, nonnegative, auto_bounds),
-        fit_intercept=intercept,
-        n_threads=threads,
-        device=device,
-    )
-    with display(quiet, n_searches=len(sizes)) as progress:
-        found = problem.solve_path(sizes, progress=progress, **options)
+    model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
+    model |= {"fit_intercept": intercept, "threads": threads, "device": device}
+    with client_of(workers, scheduler, quiet) as client:
+        problem = problem_of(data, client, quiet, **model)
+        with display(quiet, n_searches=len(sizes)) as progress:
+            found = problem.solve_path(sizes, progress=progress, client=client, **options)
     chosen = found.best(criterion.value)
     if as_json:
         write_json(path_document(found, criterion.value))
@@ -326,13 +334,14 @@ def cv(
     node_limit: NodeLimit = None,
     threads: Threads = None,
     device: Device = "cpu",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
     report: Report = None,
     quiet: Quiet = False,
 ) -> int:
     """Choose k and alpha by cross-validation, then fit all rows."""
     from bestk.readers.data import open_data
-    from bestk.selection.cross_validation import cross_validate_batches
     from bestk.show.progress import Counter
 
     require_folders(report)
@@ -340,23 +349,19 @@ def cv(
     sizes, penalties = sizes_of(ks, max_k, len(data.features)), penalties_of(alphas)
     options = choices(data, include, exclude)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
+    model = {"bounds": bounds(lower, upper, nonnegative, auto_bounds), "fit_intercept": intercept}
     total = len(sizes) * len(penalties) * folds
     counter = Counter("cross-validating", "fits", total=total)
-    with nullcontext(None) if quiet else counter as progress:
-        validation, problem = cross_validate_batches(
-            batches_of(data, quiet),
-            sizes,
-            penalties,
-            n_folds=folds,
-            seed=seed,
-            fit_intercept=intercept,
-            bounds=bounds(lower, upper, nonnegative, auto_bounds),
-            progress=progress,
-            **options,
-        )
-    alpha, k = validation.best(rule.value)
-    with display(quiet) as progress:
-        result = replace(problem, alpha=alpha).solve(k, progress=progress, **options)
+    with client_of(workers, scheduler, quiet) as client:
+        options |= {"client": client}
+        with nullcontext(None) if quiet else counter as progress:
+            validation, problem = cross_validated(
+                data, quiet, sizes, penalties, n_folds=folds, seed=seed, progress=progress,
+                **model, **options,
+            )  # fmt: skip
+        alpha, k = validation.best(rule.value)
+        with display(quiet) as progress:
+            result = replace(problem, alpha=alpha).solve(k, progress=progress, **options)
     if as_json:
         document = cv_document(validation, result, rule.value, seed)
         write_json(document)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from bestk.cli.cluster import client_of
 from bestk.cli.options import (
     MODEL,
     OUTPUT,
@@ -22,7 +23,9 @@ from bestk.cli.options import (
     MaxK,
     Quiet,
     Report,
+    Scheduler,
     TimeLimit,
+    Workers,
     option,
 )
 from bestk.cli.outcome import exit_code, helpful, require_folders, write_file
@@ -61,6 +64,8 @@ def discover(
     gap_tol: GapTol = 0.0,
     time_limit: TimeLimit = 30.0,
     device: Device = "cpu",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
     as_json: Json = False,
     report: Report = None,
     plot: Annotated[
@@ -83,21 +88,23 @@ def discover(
 
     total = len(x[0].columns) * len(sizes) * len(penalties)
     counter = Counter("proving", "models", total=total)
-    with nullcontext(None) if quiet else counter as progress, warnings.catch_warnings():
+    with client_of(workers, scheduler, quiet) as client, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="the search stopped")  # said at the end anyway
-        found = discover_equations(
-            list(x) if len(files) > 1 else x[0],
-            list(t) if len(files) > 1 else t[0],
-            degree=degree,
-            ks=sizes,
-            alphas=penalties,
-            validation=validation,
-            criterion=criterion.value,
-            gap_tol=gap_tol,
-            time_limit=time_limit,
-            device=device,
-            progress=progress,
-        )
+        with nullcontext(None) if quiet else counter as progress:
+            found = discover_equations(
+                list(x) if len(files) > 1 else x[0],
+                list(t) if len(files) > 1 else t[0],
+                degree=degree,
+                ks=sizes,
+                alphas=penalties,
+                validation=validation,
+                criterion=criterion.value,
+                gap_tol=gap_tol,
+                time_limit=time_limit,
+                device=device,
+                client=client,
+                progress=progress,
+            )
     if as_json:
         write_json(discovery_document(found, validation))
     else:

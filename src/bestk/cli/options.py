@@ -91,6 +91,14 @@ Device = Annotated[
     str,
     option("--device", panel=RUN, metavar="NAME", help="cuda or cuda:1 for a GPU (bestk[gpu])."),
 ]
+Workers = Annotated[
+    int | None,
+    option("--workers", panel=RUN, metavar="COUNT", min=1, help="Processes that share the work."),
+]
+Scheduler = Annotated[
+    str | None,
+    option("--scheduler", panel=RUN, metavar="ADDRESS", help="Or a Dask cluster: tcp://host:8786."),
+]
 Alphas = Annotated[
     str, option("--alphas", panel=MODEL, metavar="LIST", help="Ridge penalties: 0,0.1,1.")
 ]

@@ -22,7 +22,7 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
     def run(*args: Any, **options: Any) -> None:
         try:
             code = command(*args, **options)
-        except (ValueError, OSError, ImportError) as error:
+        except _plain_errors() as error:
             typer.secho(f"bestk: {error}", err=True, fg="red")
             code = BAD_INPUT
         except KeyboardInterrupt:
@@ -31,6 +31,13 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
         raise typer.Exit(code)
 
     return run
+
+
+def _plain_errors() -> tuple[type[Exception], ...]:
+    """Errors whose message is all that there is to say."""
+    from bestk.base.cluster import OtherVersion
+
+    return ValueError, OSError, ImportError, MemoryError, OtherVersion
 
 
 def require_folders(*paths: File | None) -> None:
@@ -44,6 +51,12 @@ def display(quiet: bool, n_searches: int = 1) -> AbstractContextManager[Any]:
     from bestk.show.progress import LiveDisplay
 
     return nullcontext(None) if quiet else LiveDisplay(n_searches=n_searches)
+
+
+def waiting(text: str, quiet: bool) -> AbstractContextManager[Any]:
+    from bestk.show.progress import Waiting
+
+    return nullcontext() if quiet else Waiting(text)
 
 
 def exit_code(results: "Iterable[Result]") -> int:

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bestk.cli.outcome import waiting
+
 # Slow to import and not needed for --help.
 if TYPE_CHECKING:
+    from bestk.problem.table import Table
     from bestk.readers.data import Data
+    from bestk.selection.cross_validation import CrossValidation
+    from bestk.selection.problem import Problem
 
 
 def choices(data: "Data", include: Any, exclude: Any) -> dict[str, Any]:
@@ -83,3 +88,37 @@ def batches_of(data: "Data", quiet: bool) -> Iterator[tuple[Any, ...]]:
             yield batch
             if not quiet:
                 counter.add(len(batch[1]))
+
+
+def problem_of(
+    data: "Data", client: Any, quiet: bool, *, threads: int | None, device: str, **model: Any
+) -> "Problem":
+    """The rows, summed up: batch by batch here, or part by part by the workers of a cluster."""
+    from bestk import Problem
+
+    if client is None:
+        batches = batches_of(data, quiet)
+        return Problem.from_batches(batches, **model, n_threads=threads, device=device)
+    with waiting(f"workers read {data.name}", quiet):
+        return Problem.from_table(_table_of(data, client), **model)
+
+
+def cross_validated(
+    data: "Data", quiet: bool, *grid: Any, client: Any, progress: Any, **options: Any
+) -> "tuple[CrossValidation, Problem]":
+    """Cross-validation of rows that are read here, or by the workers of a cluster."""
+    from bestk.selection.cross_validation import cross_validate_batches, cross_validate_table
+
+    if client is None:
+        batches = batches_of(data, quiet)
+        return cross_validate_batches(batches, *grid, progress=progress, **options)
+    if progress is not None:
+        progress.add(0)  # to be seen while workers read
+    table = _table_of(data, client)
+    return cross_validate_table(table, *grid, progress=progress, client=client, **options)
+
+
+def _table_of(data: "Data", client: Any) -> "Table":
+    from bestk.problem.table import Table
+
+    return Table.of_parts(data.parts(), data.features, client)

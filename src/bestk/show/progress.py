@@ -148,6 +148,29 @@ class Counter:
         return Text(f"{self._text}: {self.count:,}{total} {self._unit}  {seconds:.1f} s")
 
 
+class Waiting:
+    """One line with the seconds so far, such as ``starting 4 workers  1.3 s``."""
+
+    def __init__(
+        self, text: str, *, console: "Console | None" = None, delay: float = DELAY
+    ) -> None:
+        self._text, self._started = text, perf_counter()
+        self._screen = _Screen(console, self.render, delay)
+
+    def __enter__(self) -> Self:
+        self._started = perf_counter()
+        self._screen.open()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._screen.close()
+
+    def render(self) -> "RenderableType":
+        from rich.text import Text
+
+        return Text(f"{self._text}  {perf_counter() - self._started:.1f} s")
+
+
 class _Screen:
     """Draws what `render` returns, from `delay` seconds after open() until close().
 
