@@ -15,6 +15,9 @@ _QUIET = {
     "distributed.logging": {"distributed": "critical"},
     "distributed.scheduler.allowed-failures": 3,
     "distributed.comm.timeouts.connect": "10s",
+    # A cluster gives a worker up that is not there some seconds after it died, even if another has
+    # taken its place and died as well.
+    "distributed.deploy.lost-worker-timeout": "1h",
     "distributed.admin.system-monitor.interval": "10s",
 }
 
@@ -33,7 +36,7 @@ def cluster(n_workers: int = 2, n_threads: int = 1) -> Iterator[Client]:
             n_workers=n_workers,
             threads_per_worker=n_threads,
             processes=True,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=60,
             memory_limit=0,
         ) as local,
@@ -43,31 +46,37 @@ def cluster(n_workers: int = 2, n_threads: int = 1) -> Iterator[Client]:
         yield client
 
 
-def kill_one(client: Client, how: int = signal.SIGKILL) -> bool:
-    """Whether there was a worker to kill."""
-    nannies = list(client.cluster.workers.values())
-    random.shuffle(nannies)
-    for nanny in nannies:
-        pid = nanny.pid if nanny.process is not None else None
-        if pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, how)
-                return True
-    return False
+def workers_of(client: Client) -> set[int]:
+    """Processes of workers that the scheduler knows."""
+    known = client.cluster.scheduler.workers
+    nannies = client.cluster.workers.values()
+    return {n.pid for n in nannies if n.process is not None and n.worker_address in known}
 
 
 class Killer:
-    """Kills workers at random moments until the block ends."""
+    """Kills as many workers at random moments, until the block ends.
 
-    def __init__(self, client: Client, seed: int, longest_pause: float = 0.8) -> None:
-        self.client, self.n_killed = client, 0
+    A worker that dies while it starts would not come back: it has a second to do so.
+    """
+
+    def __init__(self, client: Client, most: int, seed: int, longest_pause: float = 0.8) -> None:
+        self.client, self.most, self.n_killed = client, most, 0
         self._random, self._longest = random.Random(seed), longest_pause
+        self._first_seen: dict[int, float] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self) -> None:
-        while not self._over.wait(self._random.uniform(0.0, self._longest)):
-            self.n_killed += kill_one(self.client)
+        while self.n_killed < self.most:
+            if self._over.wait(self._random.uniform(0.0, self._longest)):
+                return
+            now = time.monotonic()
+            seen = {pid: self._first_seen.setdefault(pid, now) for pid in workers_of(self.client)}
+            grown_up = [pid for pid, first in seen.items() if first < now - 1.0]
+            if grown_up:
+                with suppress(ProcessLookupError):
+                    os.kill(self._random.choice(grown_up), signal.SIGKILL)
+                    self.n_killed += 1
 
     def __enter__(self) -> "Killer":
         self._thread.start()

@@ -14,13 +14,17 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
+import numpy as np
+
 # Seconds between two looks at limits.
 _LOOK = 0.05
 # Seconds for which a cluster may be without a scheduler before it is given up, and without an
 # answer to the oldest call, several times longer than any before, before it is answered here.
 _RECONNECT, _PATIENCE = 10.0, 10.0
-# How often a call is sent before it is answered here.
+# How often a call is sent before it is answered here, or a sum begun before it is given up.
 _TRIES = 3
+# Seconds without any worker after which sums are given up: a queue may need some to start them.
+_NO_WORKERS = 300.0
 
 INSTALL = 'pip install "bestk[dask]"'
 
@@ -91,13 +95,20 @@ class Shared:
 
     def __init__(self, client: Any, value: Any) -> None:
         self.client, self.value = client, value
+        self._lock = asyncio.Lock()
         self._future: Any = None
 
-    def future(self) -> Any:
-        if self._future is None or self._future.status not in ("finished", "pending"):
-            options = {"broadcast": True, "hash": False, "timeout": _PATIENCE}
-            self._future = self.client.scatter([self.value], **options)[0]
-        return self._future
+    async def placed(self) -> Any:
+        """Its future, in the loop of the client."""
+        async with self._lock:
+            if self._future is None or self._future.status not in ("finished", "pending"):
+                options = {"broadcast": True, "hash": False, "timeout": _PATIENCE}
+                sending = self.client.scatter([self.value], **options, asynchronous=True)
+                try:
+                    self._future = (await sending)[0]
+                except Exception as error:  # of any kind, if a worker dies meanwhile
+                    raise ConnectionError("a value did not reach the workers") from error
+            return self._future
 
 
 class Cluster:
@@ -105,7 +116,8 @@ class Cluster:
 
     def __init__(self, client: Any) -> None:
         self.client = require_client(client)
-        self._seen, self._n_threads, self._most_workers = -1e9, 1, 0
+        self._seen, self._n_threads, self._most_workers = -np.inf, 1, 0
+        self._last_worker = time.monotonic()
         self._calls: WeakSet[Calls] = WeakSet()
 
     @property
@@ -121,10 +133,10 @@ class Cluster:
         return max(self._n_threads, 1)
 
     @property
-    def is_empty(self) -> bool:
-        """Whether there is no worker at all."""
+    def seconds_empty(self) -> float:
+        """How long there has been no worker at all."""
         self._look()
-        return self._n_threads == 0
+        return 0.0 if self._n_threads else time.monotonic() - self._last_worker
 
     def _look(self) -> None:
         if time.monotonic() - self._seen < 1.0 or self.client.status != "running":
@@ -136,6 +148,8 @@ class Cluster:
             return
         self._n_threads = sum(workers.values())
         self._most_workers = max(self._most_workers, len(workers))
+        if workers:
+            self._last_worker = self._seen
 
     def share(self, value: Any) -> Shared:
         return Shared(self.client, value)
@@ -150,6 +164,39 @@ class Cluster:
         """Give up all that is in flight, after an error or Ctrl-C."""
         for calls in self._calls:
             calls.end()
+
+    def computed(self, values: list[Any]) -> list[Any]:
+        """Delayed values, computed by the workers. Dask itself makes again what they lose."""
+        for attempt in range(1, _TRIES + 1):
+            futures = self.client.compute(values)
+            try:
+                self._wait_for(futures)
+                return self.client.gather(futures)
+            except Exception as error:
+                self.require_scheduler()
+                if _is_of_the_call(error):
+                    raise
+                if attempt == _TRIES:
+                    raise MemoryError(
+                        f"workers died again and again ({error}); if they ran out of memory, make "
+                        "partitions smaller or give workers more"
+                    ) from error
+            finally:
+                self.client.cancel(futures)
+        raise AssertionError("unreachable")
+
+    def _wait_for(self, futures: list[Any]) -> None:
+        """Until all are done or one has failed; workers may be away for a while."""
+        while not all(future.done() for future in futures):
+            if any(future.status in ("error", "cancelled", "lost") for future in futures):
+                return
+            self.require_scheduler()
+            if self.seconds_empty > _NO_WORKERS:
+                raise ClusterLost(
+                    f"there has been no worker for {_NO_WORKERS:.0f} seconds; start some, and try "
+                    "again"
+                )
+            time.sleep(_LOOK)
 
     def require_scheduler(self) -> None:
         """Wait for a scheduler that is away; an error if it stays away."""
@@ -175,6 +222,7 @@ class Calls:
         self._name, self._numbers = f"bestk-{name}-{uuid4().hex[:8]}", count()
         self._flying: deque[_Flying] = deque()
         self._here: ThreadPoolExecutor | None = None
+        self._heard = 0.0  # when the last answer came from the cluster
         self.longest = 0.0
 
     def __len__(self) -> int:
@@ -182,6 +230,8 @@ class Calls:
 
     def put(self, call: Call, shared: Shared | None = None) -> None:
         flying = _Flying(call, shared, next(self._numbers))
+        if not self._flying:
+            self._heard = time.monotonic()
         self._send(flying)
         self._flying.append(flying)
 
@@ -226,24 +276,29 @@ class Calls:
         return answers
 
     def _send(self, flying: "_Flying") -> None:
-        """To the cluster, or to a thread here if it takes nothing."""
-        from bestk import __version__
-
+        """To the cluster, unless it has long had no worker."""
         flying.tries += 1
-        client = self.cluster.client
-        try:
-            shared = [] if flying.shared is None else [flying.shared.future()]
-            future = client.submit(
-                answer, flying.call, __version__, *shared, pure=False, priority=-flying.number,
-                key=f"{self._name}-{flying.number}-{flying.tries}",
-            )  # fmt: skip
-        except Exception:
-            self.cluster.require_scheduler()
+        if self.cluster.seconds_empty > _PATIENCE:
             self._answer_here(flying)
             return
-        fetching = _fetched(client, future)
-        flying.future = future
-        flying.there = asyncio.run_coroutine_threadsafe(fetching, client.loop.asyncio_loop)
+        loop = self.cluster.client.loop.asyncio_loop
+        flying.there = asyncio.run_coroutine_threadsafe(self._answer_there(flying), loop)
+
+    async def _answer_there(self, flying: "_Flying") -> tuple[Any, float]:
+        from bestk import __version__
+
+        client, shared = self.cluster.client, flying.shared
+        needed = [] if shared is None else [await shared.placed()]
+        future = client.submit(
+            answer, flying.call, __version__, *needed, pure=False, priority=-flying.number,
+            key=f"{self._name}-{flying.number}-{flying.tries}",
+        )  # fmt: skip
+        try:
+            found = await future
+            self._heard = time.monotonic()
+            return found
+        finally:
+            future.release()  # nobody waits for it any more
 
     def _again(self, flying: "_Flying", error: Exception) -> None:
         """What went wrong may be the fault of a worker, or of the call itself."""
@@ -261,11 +316,13 @@ class Calls:
         flying.here = self._here.submit(_answer_with, flying.call, flying.shared)
 
     def _is_stuck(self, seconds: float) -> bool:
-        if seconds < 1.0:
+        """Whether this call takes too long, or all do: then nobody waits for each of them again."""
+        if seconds < _LOOK:
             return False
         self.cluster.require_scheduler()
-        patience = _PATIENCE if self.cluster.is_empty else _PATIENCE + 10.0 * self.longest
-        return seconds > patience
+        silence = max(seconds, time.monotonic() - self._heard)
+        is_late = silence > _PATIENCE + 10.0 * self.longest
+        return is_late or self.cluster.seconds_empty > _PATIENCE
 
 
 class _Flying:
@@ -273,7 +330,6 @@ class _Flying:
 
     def __init__(self, call: Call, shared: Shared | None, number: int) -> None:
         self.call, self.shared, self.number, self.tries = call, shared, number, 0
-        self.future: Any = None
         self.there: Future[Any] = Future()
         self.here: Future[Any] | None = None
 
@@ -292,13 +348,6 @@ class _Flying:
     def forget(self) -> None:
         """On the cluster nobody waits for it any more."""
         self.there.cancel()
-        if self.future is not None:
-            self.future.cancel()
-            self.future = None
-
-
-async def _fetched(client: Any, future: Any) -> Any:
-    return await client.gather(future, asynchronous=True)
 
 
 def _answer_with(call: Call, shared: Shared | None) -> tuple[Any, float]:
@@ -309,6 +358,8 @@ def _answer_with(call: Call, shared: Shared | None) -> tuple[Any, float]:
 
 def _is_of_the_call(error: Exception) -> bool:
     """Whether the call itself has failed, and would elsewhere; not the worker it was on."""
+    if isinstance(error, ClusterLost):
+        return True
     names = {kind.__name__ for kind in type(error).__mro__}
     faults = {"KilledWorker", "CancelledError", "FutureCancelledError", "FuturesCancelledError"}
     faults |= {"CommClosedError", "OSError", "MemoryError", "TimeoutError"}

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bestk.base.cluster import INSTALL
+from bestk.base.cluster import INSTALL, Cluster
 from bestk.base.collections import blocks_of
 from bestk.base.fingerprint import DataDigest
 from bestk.base.threads import blas_threads
@@ -23,9 +23,6 @@ from bestk.base.validation import (
 from bestk.problem.moments import is_wide
 from bestk.problem.parts import Part
 from bestk.problem.rows import dealt
-
-# How often a sum is begun again when workers die of it.
-_TRIES = 3
 
 Triple = tuple[np.ndarray, np.ndarray, np.ndarray | None]
 
@@ -228,24 +225,7 @@ def _computed(values: list[Any], client: Any) -> list[Any]:
     """The values themselves: by the workers of the client, or as Dask does without one."""
     import dask
 
-    if client is None:
-        return list(dask.compute(*values))
-    from distributed import KilledWorker
-
-    for attempt in range(_TRIES):
-        futures = client.compute(values)
-        try:
-            return client.gather(futures)
-        except KilledWorker as error:
-            if attempt == _TRIES - 1:
-                raise MemoryError(
-                    f"workers died again and again at {error.task}; if they ran out of memory, "
-                    "make partitions smaller or give workers more"
-                ) from error
-        finally:
-            for future in futures:
-                future.release()
-    raise AssertionError("unreachable")
+    return list(dask.compute(*values)) if client is None else Cluster(client).computed(values)
 
 
 def _free_memory() -> float:
