@@ -201,8 +201,8 @@ def test_a_scheduler_without_workers_is_waited_for(folders, frame, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
-@pytest.mark.parametrize("n_times", [1, 2])
-def test_ctrl_c_gives_the_best_model_and_leaves_no_workers(hard, tmp_path, n_times):
+def test_ctrl_c_gives_the_best_model_and_leaves_no_workers(hard, tmp_path):
+    """Also if it is pressed twice."""
     watched = (
         "import sys; from bestk.base import cluster; from bestk.cli import app\n"
         "get = cluster.Calls.get\n"
@@ -225,7 +225,7 @@ def test_ctrl_c_gives_the_best_model_and_leaves_no_workers(hard, tmp_path, n_tim
             sleep(0.02)
         children = psutil.Process(process.pid).children(recursive=True)
         assert len(children) >= 2
-        for _ in range(n_times):
+        for _ in range(2):
             os.killpg(process.pid, signal.SIGINT)
             sleep(0.1)
         out, _ = process.communicate(timeout=60)
