@@ -1,11 +1,14 @@
 """Searches on a cluster of real processes: same tree, same answer, same certificate."""
 
+import asyncio
+
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
 from helpers.checks import assert_same, assert_same_run
+from helpers.clusters import wait_until
 from sklearn.base import clone
 
 import bestk
@@ -283,3 +286,18 @@ def test_answers_come_in_order_and_stopping_leaves_nothing(client):
     assert calls.get(lambda: True) is None
     assert len(calls.end()) == 5
     assert len(calls) == 0
+
+
+def test_giving_up_spoils_nothing_that_others_ask_of_the_client(client, monkeypatch):
+    gather = client._gather_remote
+
+    async def late(*arguments):
+        await asyncio.sleep(0.5)
+        return await gather(*arguments)
+
+    monkeypatch.setattr(client, "_gather_remote", late)
+    calls = Cluster(client).calls("test")
+    calls.put(Call(divmod, 7, 2))
+    wait_until(lambda: client._gather_future is not None)
+    calls.end()
+    assert client.gather(client.submit(divmod, 7, 3, pure=False)) == (2, 1)

@@ -293,8 +293,11 @@ class Calls:
             answer, flying.call, __version__, *needed, pure=False, priority=-flying.number,
             key=f"{self._name}-{flying.number}-{flying.tries}",
         )  # fmt: skip
+        fetching = asyncio.ensure_future(future)
+        fetching.add_done_callback(_seen)
         try:
-            found = await future
+            # Cancelled here, it would cancel what all calls of the client share, and for ever.
+            found = await asyncio.shield(fetching)
             self._heard = time.monotonic()
             return found
         finally:
@@ -348,6 +351,12 @@ class _Flying:
     def forget(self) -> None:
         """On the cluster nobody waits for it any more."""
         self.there.cancel()
+
+
+def _seen(fetching: "asyncio.Future[Any]") -> None:
+    """Look at an error that nobody may ask for any more; otherwise a log would complain."""
+    if not fetching.cancelled():
+        fetching.exception()
 
 
 def _answer_with(call: Call, shared: Shared | None) -> tuple[Any, float]:
