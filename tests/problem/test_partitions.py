@@ -85,6 +85,23 @@ def test_partitions_of_unknown_length_and_empty_ones():
     assert arrays.digest == ours.digest
 
 
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, by Dask
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_small_files_stay_partitions(kind, tmp_path):
+    """Dask would join them to read one column, and not to read many."""
+    X, y, _ = bestk.datasets.make_synthetic(90, 9, k=3, rho=0.5)
+    frame = pd.DataFrame(X).add_prefix("f").assign(y=y, other=0.0)
+    for i in range(9):
+        write = getattr(frame[10 * i : 10 * (i + 1)], f"to_{kind}")
+        write(tmp_path / f"part-{i}.{kind}", index=False)
+    rows = getattr(dd, f"read_{kind}")(str(tmp_path / f"*.{kind}"))
+    names = [f"f{j}" for j in range(9)]
+    result = bestk.solve(rows[names], rows["y"], 3)
+    assert result.certificate.verify(X, y)
+    weighted = bestk.solve(rows[names], rows["y"], 3, sample_weight=rows["other"] + 1.0)
+    np.testing.assert_allclose(weighted.coef, result.coef, rtol=1e-9)
+
+
 def test_types_are_mixed_and_integers_exact():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame(

@@ -60,7 +60,7 @@ def blocks_of(X: Any, y: Any, weight: Any = None) -> Blocks:
     lengths: list[int | None]
     if _is_frame(X):
         _require_numbers(X)
-        rows, lengths = X.to_delayed(), [None] * X.npartitions
+        rows, lengths = _partitions(X), [None] * X.npartitions
     else:
         X = X.rechunk({1: int(p)}) if p else X
         rows = X.to_delayed().ravel()
@@ -68,6 +68,11 @@ def blocks_of(X: Any, y: Any, weight: Any = None) -> Blocks:
     others = [_like(name, value, lengths) for name, value in (("y", y), ("sample_weight", weight))]
     assert others[0] is not None
     return Blocks(list(rows), others[0], others[1], lengths, int(p))
+
+
+def _partitions(frame: Any) -> list[Any]:
+    """As they are: Dask would join small files to read few columns, of y more than of X."""
+    return frame.simplify().to_delayed(optimize_graph=False)
 
 
 def _require_numbers(X: Any) -> None:
@@ -107,7 +112,7 @@ def _like(name: str, value: Any, lengths: list[int | None]) -> list[Any] | None:
                 f"{name} has length {value.shape[0]}, but there are {sum(known)} rows of X"
             )
         value = value.rechunk((tuple(known),)) if fits else value
-    blocks = list(np.ravel(value.to_delayed()))
+    blocks = list(_partitions(value) if _is_frame(value) else np.ravel(value.to_delayed()))
     if len(blocks) != len(lengths):
         raise ValueError(
             f"{name} has {len(blocks)} partitions and X has {len(lengths)}; take both from one "
