@@ -57,6 +57,8 @@ def run_shell(code):
             assert result.exit_code == 0, f"{command}\n{result.output}"
 
 
+# Clusters of several pages may run at a time, and leave it to the system to close what they opened.
+@pytest.mark.filterwarnings("ignore:Port 8787 is already in use", "ignore::ResourceWarning")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page(page, tmp_path, monkeypatch):
     import matplotlib as mpl
