@@ -88,9 +88,9 @@ _EPILOG = (
     "All columns but the target are features; leave others out with --drop. Rows are read in "
     "batches, never all at once.\n\n"
     "[bold]Exit codes:[/] 0 proven (with --auto-bounds: inside the box); 1 something is wrong with "
-    "the data, a file or a cluster; 2 wrong usage; 3 a limit was reached and a gap is left (the model is "
-    "still printed); 4 a certificate was not verified; 130 interrupted (the best model so far is "
-    "printed, if there is one)."
+    "the data, a file or a cluster; 2 wrong usage; 3 a limit was reached and a gap is left (the "
+    "model is still printed); 4 a certificate was not verified; 130 interrupted (the best model so "
+    "far is printed, if there is one)."
 )
 
 app = typer.Typer(
