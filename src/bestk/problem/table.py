@@ -13,6 +13,7 @@ from bestk.base.cluster import INSTALL, Cluster
 from bestk.base.collections import blocks_of
 from bestk.base.fingerprint import DataDigest
 from bestk.base.threads import blas_threads
+from bestk.base.tuning import tuning
 from bestk.base.validation import (
     as_matrix,
     as_vector,
@@ -85,8 +86,15 @@ class Table(NamedTuple):
         return is_wide(self.n_rows, self.n_features)
 
     def sums(self, fit_intercept: bool) -> tuple[Part, str]:
-        """(sums of all rows, digest of the data)."""
+        """(sums of all rows, digest of the data).
+
+        Nearly dependent features are read a second time, if they are few: a triangle tells them
+        apart, but takes several times as long as sums.
+        """
         (total, *_), digest = self.sums_of_folds(fit_intercept, 1, 0)
+        if self.n_features <= tuning().triangle_features and total.is_doubtful:
+            share = Share(0, 1, 0, fit_intercept, with_triangle=True)
+            (total,) = _computed(lambda: [self._sums(share)], self.client)
         return total, digest
 
     def sums_of_folds(self, fit_intercept: bool, n_folds: int, seed: int) -> tuple[list[Part], str]:
@@ -143,6 +151,7 @@ class Share(NamedTuple):
     n_folds: int
     seed: int
     fit_intercept: bool
+    with_triangle: bool = False
 
 
 # What workers run: pure functions, whose errors name the partition --------------------------
@@ -185,7 +194,7 @@ def part_of(rows: Triple, number: int, share: Share) -> Part | None:
     if len(y) == 0:
         return None
     with blas_threads(1), np.errstate(over="ignore", invalid="ignore"):
-        part = Part.of_rows(X, y, weight, share.fit_intercept, with_triangle=share.n_folds == 1)
+        part = Part.of_rows(X, y, weight, share.fit_intercept, with_triangle=share.with_triangle)
     if not np.isfinite(part.reach).all():
         require_finite(f"X of partition {number}", X)
         require_finite(f"y of partition {number}", y)
