@@ -257,3 +257,32 @@ def test_more_folds_than_rows_are_refused():
     table = Table.of_collections(X, y, None, None)
     with pytest.raises(ValueError, match="too few rows for n_folds = 9"):
         table.sums_of_folds(False, 9, 0)
+
+
+def test_nearly_dependent_features_are_told_apart_by_a_second_reading():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((400, 5))
+    X[:, 4] = X[:, 0] + X[:, 1] + 1e-7 * rng.standard_normal(400)
+    y = 1e6 * (X[:, 4] - X[:, 0] - X[:, 1]) + X[:, 2] + 0.01 * rng.standard_normal(400)
+    parts = da.from_array(X, chunks=(90, 5)), da.from_array(y, chunks=90)
+    close = Problem.from_data(*parts, fit_intercept=True)
+    assert close.rows is not None
+    found = close.solve(4)
+    assert found.support.tolist() == bestk.solve(X, y, 4, fit_intercept=True).support.tolist()
+    assert found.objective == pytest.approx(
+        bestk.solve(X, y, 4, fit_intercept=True).objective, rel=1e-6
+    )
+    assert found.certificate.verify(X, y)
+    plain = Problem.from_data(parts[0][:, :4], parts[1], fit_intercept=True)
+    assert plain.rows is None
+    assert plain.solve(2).certificate.verify(X[:, :4], y)
+
+
+def test_perfect_fits_are_told_from_good_ones():
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((300, 6))
+    y = X[:, 1] - 2.0 * X[:, 3] + 1e-7 * rng.standard_normal(300)
+    parts = da.from_array(X, chunks=(70, 6)), da.from_array(y, chunks=70)
+    found, exact = bestk.solve(*parts, 2), bestk.solve(X, y, 2)
+    assert found.support.tolist() == [1, 3]
+    assert found.objective == pytest.approx(exact.objective, rel=1e-6)

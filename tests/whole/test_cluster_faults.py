@@ -16,8 +16,10 @@ from helpers.clusters import Killer, cluster, wait_until, workers_of
 
 import bestk
 from bestk import Problem, Status
+from bestk.base import calls as calls_module
 from bestk.base import cluster as cluster_module
-from bestk.base.cluster import Call, Cluster, ClusterLost
+from bestk.base.calls import Call
+from bestk.base.cluster import Cluster, ClusterLost
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -115,7 +117,7 @@ def test_workers_may_come_and_go(hard, force):
         wait_until(lambda: not client.nthreads())
         patch = pytest.MonkeyPatch()
         with patch.context() as quick:
-            quick.setattr(cluster_module, "_PATIENCE", 0.3)
+            quick.setattr(calls_module, "_PATIENCE", 0.3)
             alone = bestk.solve(X, y, 8, n_threads=1, client=client, node_limit=60)
         assert_same_run(alone, bestk.solve(X, y, 8, n_threads=1, node_limit=60))
 
@@ -124,7 +126,7 @@ def test_a_worker_that_hangs_holds_nobody_up(hard, force, monkeypatch):
     X, y = hard
     explored_by_units(force)
     undisturbed = bestk.solve(X, y, 8, n_threads=1)
-    monkeypatch.setattr(cluster_module, "_PATIENCE", 0.5)
+    monkeypatch.setattr(calls_module, "_PATIENCE", 0.5)
     with cluster(2) as client:
         pids = list(client.run(os.getpid).values())
         os.kill(pids[0], signal.SIGSTOP)

@@ -13,8 +13,9 @@ from sklearn.base import clone
 
 import bestk
 from bestk import Advanced, Problem, Status
-from bestk.base import cluster as cluster_module
-from bestk.base.cluster import Call, Cluster
+from bestk.base import calls as calls_module
+from bestk.base.calls import Call
+from bestk.base.cluster import Cluster
 from bestk.sindy import OKRidge, discover
 from bestk.subtrees import on_cluster
 from bestk.supports import pieces
@@ -46,13 +47,13 @@ def hard():
 def sent(monkeypatch):
     """The calls that go to workers."""
     calls = []
-    put = cluster_module.Calls.put
+    put = calls_module.Calls.put
 
     def counted(self, call, shared=None):
         calls.append(call)
         put(self, call, shared)
 
-    monkeypatch.setattr(cluster_module.Calls, "put", counted)
+    monkeypatch.setattr(calls_module.Calls, "put", counted)
     return calls
 
 

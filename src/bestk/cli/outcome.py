@@ -35,7 +35,7 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
 
 def _plain_errors() -> tuple[type[Exception], ...]:
     """Errors whose message is all that there is to say."""
-    from bestk.base.cluster import OtherVersion
+    from bestk.base.calls import OtherVersion
 
     return ValueError, OSError, ImportError, MemoryError, OtherVersion
 

@@ -208,23 +208,30 @@ class Moments:
         return np.einsum("ij,ij->j", chunk, chunk) if self.is_partial else chunk.T @ chunk
 
     def _chunks(self, X, y, weight) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Rows as float64, shifted and weighted, in chunks small enough to convert on the fly."""
-        plain = X.dtype == np.float64 and weight is None and not self.keep_sums
-        plain = plain and (self.units == 1.0).all()
+        """Rows as float64, shifted and weighted, in chunks small enough to convert on the fly.
+
+        A chunk is overwritten by the next one.
+        """
+        is_scaled = bool((self.units != 1.0).any())
+        plain = X.dtype == np.float64 and weight is None and not (self.keep_sums or is_scaled)
         row_bytes = 8 * max(X.shape[1], 1)
-        step = max(1, tuning().chunk_bytes // row_bytes)
-        if plain:
-            cached = tuning().cached_bytes // row_bytes
-            by_rows = X.flags.c_contiguous and cached >= tuning().fewest_cached_rows
-            step = cached if by_rows else max(X.shape[0], 1)
+        cached = tuning().cached_bytes // row_bytes
+        is_cached = cached >= tuning().fewest_cached_rows
+        step = max(1, cached if is_cached else tuning().chunk_bytes // row_bytes)
+        if plain and not (X.flags.c_contiguous and is_cached):
+            step = max(X.shape[0], 1)
+        room = np.empty((0 if plain else min(step, X.shape[0]), X.shape[1]))
         for start in range(0, X.shape[0], step):
             chunk = X[start : start + step]
             target = np.asarray(y[start : start + step], dtype=np.float64)
             root = np.ones(len(chunk))
             if not plain:
-                chunk = (chunk.astype(np.float64) - self.shift) * self.units
+                chunk = np.subtract(chunk, self.shift, out=room[: len(chunk)], dtype=np.float64)
                 target = target - self.y_shift
+                if is_scaled:
+                    chunk *= self.units
                 if weight is not None:
                     root = np.sqrt(weight[start : start + step])
-                    chunk, target = chunk * root[:, None], target * root
+                    chunk *= root[:, None]
+                    target = target * root
             yield chunk, target, root

@@ -1,8 +1,8 @@
 """Sums of products of parts of a table, made wherever the parts lie, and joined two at a time.
 
-Every part is summed up about its own mean, so no part has to wait for another, and none is far
-from its origin. Two of them meet about their common mean: squares only grow on the way, so no
-digits are lost (theory: parts).
+Every part is summed up about a mean of its own, so no part has to wait for another, and none is
+far from its origin. Two of them meet about their common mean: squares hardly shrink on the way, so
+few digits are lost (theory: parts).
 """
 
 from dataclasses import dataclass, field, replace
@@ -10,18 +10,21 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
-from bestk.base.tuning import tuning
 from bestk.problem.moments import Moments
 from bestk.problem.rows import Rows, origin_of
 from bestk.problem.triangles import Triangle
 
+# Rows whose mean is close to that of a part.
+_ROWS_FOR_ORIGIN = 1024
+# Smallest eigenvalue of correlations below which they tell too little: of angles, its root.
+_NEARLY_DEPENDENT = 1e-6
 # Roundings of an entry when the origin of its sum is moved, and when two sums are added.
 _MOVING = 8
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:
-    """What is kept of some rows: sums about their mean, and a triangle if there are few features.
+    """What is kept of some rows: sums about their mean, and a triangle if it is wanted.
 
     Entry (i, j) of the sums is exact up to ``error * reach[i] * reach[j]``; the last entry of
     ``reach`` is that of y. It is the root of the squares of a column, where no origin was moved.
@@ -42,9 +45,12 @@ class Part:
         *,
         with_triangle: bool = False,
     ) -> "Part":
-        moments = origin_of(X, y, weight, fit_intercept).of_rows(X, y, weight)
+        # A few rows that weigh much may be anywhere.
+        step = 1 if weight is not None else max(1, len(y) // _ROWS_FOR_ORIGIN)
+        origin = origin_of(X[::step], y[::step], weight, fit_intercept)
+        moments = origin.of_rows(X, y, weight)
         triangle = None
-        if with_triangle and X.shape[1] <= tuning().triangle_features:
+        if with_triangle:
             rows = X.astype(np.float64) - moments.shift, y.astype(np.float64) - moments.y_shift
             triangle = Triangle.empty(X.shape[1]).with_rows(*rows, weight)
         return cls(
@@ -111,6 +117,22 @@ class Part:
         ratio = np.square(self.reach[lives]) / squares[lives]
         error = self.error * float(ratio.max(initial=1.0))
         return replace(m, error=error if error < 0.5 else np.inf)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether products of [X y] tell too little about it: it is nearly dependent, or few rows.
+
+        What is decided here is how exact models are; no proof depends on it.
+        """
+        m = self.sums()
+        m = m.centred() if m.keep_sums else m
+        squares = np.append(m.squares, m.yy)
+        products = np.block([[m.gram, m.moment[:, None]], [m.moment[None], np.array([[m.yy]])]])
+        lives = squares > 0.0
+        root = np.sqrt(squares[lives])
+        correlations = products[np.ix_(lives, lives)] / np.multiply.outer(root, root)
+        smallest = np.linalg.eigvalsh(correlations)[0] if lives.any() else 1.0
+        return bool(smallest < _NEARLY_DEPENDENT)
 
     def rows(self) -> Rows | None:
         """A few rows that stand for all of them."""

@@ -225,8 +225,8 @@ def centred_batches(total: Moments) -> Moments:
     moments = total.centred()
     if np.isinf(moments.error):
         raise ValueError(
-            "the first batch is too far from the others to subtract means in one pass; shuffle the "
-            "rows, or subtract a typical row from all of them"
+            "columns vary too little beside their means to subtract these in one pass; if batches "
+            "differ much, shuffle the rows, and else subtract a typical row from all of them"
         )
     return moments
 

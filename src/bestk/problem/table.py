@@ -13,6 +13,7 @@ from bestk.base.cluster import INSTALL, Cluster
 from bestk.base.collections import blocks_of
 from bestk.base.fingerprint import DataDigest
 from bestk.base.threads import blas_threads
+from bestk.base.tuning import tuning
 from bestk.base.validation import (
     as_matrix,
     as_vector,
@@ -57,7 +58,9 @@ class Table(NamedTuple):
         blocks = blocks_of(X, y, weight)
         lengths = [length for length in blocks.lengths if length is not None]
         if len(lengths) < len(blocks.lengths):
-            lengths = _computed([delayed(len)(block) for block in blocks.y], client)
+            lengths = _computed(
+                lambda: [delayed(len, pure=False)(block) for block in blocks.y], client
+            )
         partitions = [
             delayed(checked_rows, pure=False)(i, *triple)
             for i, triple in enumerate(blocks.triples())
@@ -70,8 +73,9 @@ class Table(NamedTuple):
         delayed = _delayed()
         lengths = [part.n_rows for part in parts if part.n_rows is not None]
         if len(lengths) < len(parts):
-            counts = [delayed(count_part, pure=False)(part) for part in parts]
-            lengths = _computed(counts, client)
+            lengths = _computed(
+                lambda: [delayed(count_part, pure=False)(part) for part in parts], client
+            )
         partitions = [delayed(read_part, pure=False)(i, part) for i, part in enumerate(parts)]
         return cls(partitions, lengths, len(names), names, client)
 
@@ -84,8 +88,15 @@ class Table(NamedTuple):
         return is_wide(self.n_rows, self.n_features)
 
     def sums(self, fit_intercept: bool) -> tuple[Part, str]:
-        """(sums of all rows, digest of the data)."""
+        """(sums of all rows, digest of the data).
+
+        Nearly dependent features are read a second time, if they are few: a triangle tells them
+        apart, but takes several times as long as sums.
+        """
         (total, *_), digest = self.sums_of_folds(fit_intercept, 1, 0)
+        if self.n_features <= tuning().triangle_features and total.is_doubtful:
+            share = Share(0, 1, 0, fit_intercept, with_triangle=True)
+            (total,) = _computed(lambda: [self._sums(share)], self.client)
         return total, digest
 
     def sums_of_folds(self, fit_intercept: bool, n_folds: int, seed: int) -> tuple[list[Part], str]:
@@ -94,24 +105,26 @@ class Table(NamedTuple):
         Rows are dealt out to folds at random, in every partition for itself.
         """
         self._require_rows()
-        delayed = _delayed()
-        firsts = np.cumsum([0, *self.lengths]).tolist()
-        digests = [
-            delayed(digest_of, pure=False)(rows, first)
-            for rows, first in zip(self.partitions, firsts[:-1], strict=True)
-        ]
-        wanted = [_reduced(digests, _digests_joined)]
-        for fold in range(n_folds):
-            share = Share(fold, n_folds, seed, fit_intercept)
-            parts = [
-                delayed(part_of, pure=False)(rows, number, share)
-                for number, rows in enumerate(self.partitions)
-            ]
-            wanted.append(_reduced(parts, _parts_joined))
+        shares = [Share(fold, n_folds, seed, fit_intercept) for fold in range(n_folds)]
+
+        def wanted() -> list[Any]:
+            return [self._digest(), *(self._sums(share) for share in shares)]
+
         digest, *folds = _computed(wanted, self.client)
         if any(part is None for part in folds):
             raise ValueError(f"there are too few rows for n_folds = {n_folds}")
         return folds, str(digest)
+
+    def _digest(self) -> Any:
+        firsts = np.cumsum([0, *self.lengths[:-1]]).tolist()
+        digest = _delayed()(digest_of, pure=False)
+        pairs = zip(self.partitions, firsts, strict=True)
+        return _reduced([digest(rows, first) for rows, first in pairs], _digests_joined)
+
+    def _sums(self, share: "Share") -> Any:
+        part = _delayed()(part_of, pure=False)
+        parts = [part(rows, number, share) for number, rows in enumerate(self.partitions)]
+        return _reduced(parts, _parts_joined)
 
     def gathered(self) -> Triple:
         """All rows in this process: for wide data, of which sums say too little."""
@@ -123,7 +136,7 @@ class Table(NamedTuple):
                 f"needed here: {2 * needed / 2**30:.3g} GiB, and {free / 2**30:.3g} GiB are free; "
                 "leave out features, or use a machine with more memory"
             )
-        rows = _computed(self.partitions, self.client)
+        rows = _computed(lambda: self.partitions, self.client)
         X, y = (np.concatenate([part[i] for part in rows]) for i in (0, 1))
         weights = [part[2] for part in rows]
         return X, y, None if weights[0] is None else np.concatenate(weights)
@@ -140,6 +153,7 @@ class Share(NamedTuple):
     n_folds: int
     seed: int
     fit_intercept: bool
+    with_triangle: bool = False
 
 
 # What workers run: pure functions, whose errors name the partition --------------------------
@@ -182,7 +196,7 @@ def part_of(rows: Triple, number: int, share: Share) -> Part | None:
     if len(y) == 0:
         return None
     with blas_threads(1), np.errstate(over="ignore", invalid="ignore"):
-        part = Part.of_rows(X, y, weight, share.fit_intercept, with_triangle=share.n_folds == 1)
+        part = Part.of_rows(X, y, weight, share.fit_intercept, with_triangle=share.with_triangle)
     if not np.isfinite(part.reach).all():
         require_finite(f"X of partition {number}", X)
         require_finite(f"y of partition {number}", y)
@@ -221,11 +235,11 @@ def _reduced(values: list[Any], joined: Callable[..., Any]) -> Any:
     return values[0]
 
 
-def _computed(values: list[Any], client: Any) -> list[Any]:
-    """The values themselves: by the workers of the client, or as Dask does without one."""
+def _computed(make: Callable[[], list[Any]], client: Any) -> list[Any]:
+    """Delayed values, computed by the workers of the client, or as Dask does without one."""
     import dask
 
-    return list(dask.compute(*values)) if client is None else Cluster(client).computed(values)
+    return list(dask.compute(*make())) if client is None else Cluster(client).computed(make)
 
 
 def _free_memory() -> float:

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from bestk.base.cluster import Call, Cluster
+from bestk.base.calls import Call
+from bestk.base.cluster import Cluster
 from bestk.base.settings import Settings
 from bestk.base.threads import blas_threads
 
@@ -44,7 +45,7 @@ def _on_cluster(
     settings: Settings,
     n_searches: int,
 ) -> list[Answer]:
-    calls, shared = cluster.calls("searches"), cluster.share(job)
+    calls, shared = cluster.calls("searches", is_short=False), cluster.share(job)
     answers: list[Answer] = []
     try:
         for item in items:
