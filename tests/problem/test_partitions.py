@@ -85,6 +85,19 @@ def test_partitions_of_unknown_length_and_empty_ones():
     assert arrays.digest == ours.digest
 
 
+def test_sums_do_not_depend_on_where_in_memory_rows_begin():
+    X, y, _ = bestk.datasets.make_synthetic(90, 10, k=3, rho=0.5)
+    memory = bytearray(X.nbytes + 8)
+    share = table_module.Share(0, 1, 0, False)
+    grams = []
+    for start in range(8):
+        rows = np.frombuffer(memory, count=X.size, offset=start).reshape(X.shape)
+        rows[:] = X
+        triple = table_module.checked_rows(0, rows, y, None)
+        grams.append(table_module.part_of(triple, 0, share).moments.gram)
+    assert all(np.array_equal(gram, grams[0]) for gram in grams)
+
+
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of pandas, by Dask
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_small_files_stay_partitions(kind, tmp_path):

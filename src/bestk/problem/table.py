@@ -164,9 +164,15 @@ def checked_rows(number: int, X: Any, y: Any, weight: Any) -> Triple:
     X = as_matrix(where, X)
     y = as_vector(f"y of partition {number}", y, length=X.shape[0], of="rows of X there")
     try:
-        return X, y, as_weights(weight, X.shape[0])
+        weight = as_weights(weight, X.shape[0])
     except ValueError as error:
         raise ValueError(f"partition {number}: {error}") from None
+    return _aligned(X), _aligned(y), None if weight is None else _aligned(weight)
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """What came over a wire may begin at any byte: BLAS leaves such arrays to slower loops."""
+    return np.require(array, requirements=["ALIGNED"])
 
 
 def read_part(number: int, part: TablePart) -> Triple:
