@@ -302,3 +302,17 @@ def test_giving_up_spoils_nothing_that_others_ask_of_the_client(client, monkeypa
     wait_until(lambda: client._gather_future is not None)
     calls.end()
     assert client.gather(client.submit(divmod, 7, 3, pure=False)) == (2, 1)
+
+
+def alignment(array, other):
+    return [a.flags.aligned and a.flags.writeable for a in (array, other)]
+
+
+@pytest.mark.parametrize("size", [10, 100, 301])
+def test_arrays_arrive_as_compiled_loops_know_them(size, client):
+    cluster = Cluster(client)
+    calls, shared = cluster.calls("test"), cluster.share(np.zeros((size, size)))
+    for n in range(4):
+        calls.put(Call(alignment, np.zeros((size + n, 3))), shared)
+        assert calls.get(lambda: False)[0] == [True, True]
+    calls.end()

@@ -26,11 +26,43 @@ class OtherVersion(RuntimeError):
     """A worker has another bestk than the client, or none: its trees need not be the same."""
 
 
-class Call:
+class Packed:
+    """A value that travels in one piece.
+
+    Arrays that travel on their own arrive at any byte of a buffer. Loops would be compiled again
+    for these, and BLAS leaves them to slower loops that round differently.
+    """
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from distributed.protocol.pickle import dumps
+
+        return _unpacked, (type(self), dumps(self.value))
+
+
+def _unpacked(kind: type[Packed], data: bytes) -> Packed:
+    from distributed.protocol.pickle import loads
+
+    packed = kind.__new__(kind)
+    packed.value = loads(data)
+    return packed
+
+
+class Call(Packed):
     """A pure function with its arguments; texts and dashboards show its name alone."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Any) -> None:
-        self.function, self.arguments = function, arguments
+        super().__init__((function, arguments))
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        return self.value[0]
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self.value[1]
 
     def __call__(self, *first: Any) -> Any:
         return self.function(*first, *self.arguments)
@@ -39,7 +71,7 @@ class Call:
         return self.function.__name__
 
 
-def answer(call: Call, version: str, *shared: Any) -> tuple[Any, float]:
+def answer(call: Call, version: str, *shared: Packed) -> Packed:
     """On a worker: the answer to a call, and the seconds it took."""
     from bestk import __version__
 
@@ -48,7 +80,8 @@ def answer(call: Call, version: str, *shared: Any) -> tuple[Any, float]:
             f"a worker has bestk {__version__}, and the client {version}: install the same one"
         )
     started = time.perf_counter()
-    return call(*shared), time.perf_counter() - started
+    found = call(*(packed.value for packed in shared))
+    return Packed((found, time.perf_counter() - started))
 
 
 class Shared:
@@ -64,7 +97,8 @@ class Shared:
         async with self._lock:
             if self._future is None or self._future.status not in ("finished", "pending"):
                 options = {"broadcast": True, "hash": False, "timeout": _PATIENCE}
-                sending = self.client.scatter([self.value], **options, asynchronous=True)
+                packed = [Packed(self.value)]
+                sending = self.client.scatter(packed, **options, asynchronous=True)
                 try:
                     self._future = (await sending)[0]
                 except Exception as error:  # of any kind, if a worker dies meanwhile
@@ -161,7 +195,7 @@ class Calls:
             # Cancelled here, it would cancel what all calls of the client share, and for ever.
             found = await asyncio.shield(fetching)
             self._heard = time.monotonic()
-            return found
+            return found.value
         finally:
             future.release()  # nobody waits for it any more
 
