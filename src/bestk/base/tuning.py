@@ -231,14 +231,14 @@ class Tuning:
     """Units that are explored at a time: enough for many threads, few that miss a better model."""
     flight_share: float = 0.25
     """The same, as a share of the units that are done: a large tree has room for many workers."""
-    units_here: int = 64
+    units_here: int = 16
     """Units that are explored before a cluster is asked: a small tree is done by then."""
     cluster_unit: float = 0.01
     """Seconds of a unit, for a start: they are measured as soon as there are some."""
     call_seconds: float = 1.0
     """Seconds of units that go to a worker of a cluster together: far more than the way there."""
-    calls_per_thread: float = 3.0
-    """Calls that a thread of a cluster has at hand: one in work, others on their way."""
+    calls_per_thread: float = 2.0
+    """Calls that a thread of a cluster has at hand: one in work, another on its way."""
     cluster_scan: float = 3.0
     """Model seconds of an enumeration that is cut into calls for a cluster."""
     unit_nodes: int = 300
