@@ -12,6 +12,7 @@ from weakref import WeakSet
 import numpy as np
 
 from bestk.base.calls import Calls, Shared, is_loss
+from bestk.base.collections import is_collection
 
 # Seconds between two looks.
 _LOOK = 0.05
@@ -57,6 +58,13 @@ def client_of_data() -> Any:
         return get_client()
     except ValueError:
         return None
+
+
+def client_for(X: Any, client: Any) -> Any:
+    """The client that was given, or the one that a collection brings with it; None without any."""
+    if client is None and is_collection(X):
+        return client_of_data()
+    return require_client(client)
 
 
 class Cluster:

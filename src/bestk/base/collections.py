@@ -6,19 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.cluster import client_of_data, require_client
-
 
 def is_collection(value: Any) -> bool:
     """Whether this is an array or a data frame of Dask."""
     return type(value).__module__.partition(".")[0] == "dask" and hasattr(value, "to_delayed")
-
-
-def client_for(X: Any, client: Any) -> Any:
-    """The client that was given, or the one that a collection brings with it; None without any."""
-    if client is None and is_collection(X):
-        return client_of_data()
-    return require_client(client)
 
 
 def _is_frame(value: Any) -> bool:

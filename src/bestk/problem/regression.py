@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from bestk.base.collections import client_for, is_collection
+from bestk.base.cluster import client_for
+from bestk.base.collections import is_collection
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.dense import open_dense
 from bestk.base.fingerprint import DataDigest, gram_digest

@@ -24,7 +24,8 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bestk.base.collections import client_for, is_collection
+from bestk.base.cluster import client_for
+from bestk.base.collections import is_collection
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.validation import names_of, require_count
 from bestk.problem.rows import Rows

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.collections import client_for
+from bestk.base.cluster import client_for
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
 from bestk.form.presolve import Presolved
