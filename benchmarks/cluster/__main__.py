@@ -12,12 +12,13 @@ from pathlib import Path
 
 from benchmarks.cluster.clusters import versions
 from benchmarks.cluster.searches import searches
+from benchmarks.cluster.simulation import simulation
 from benchmarks.cluster.sums import sums
 from benchmarks.harness import machine
 from benchmarks.harness.tables import RESULTS, Table, show, write_csv, write_markdown
 
-PARTS = ("searches", "sums")
-TABLES = ("searches", "sums")
+PARTS = ("searches", "sums", "simulation")
+TABLES = PARTS
 
 
 def counts(words: str) -> list[int]:
@@ -42,6 +43,7 @@ def main() -> None:
     made: dict[str, Callable[[], list[Table]]] = {
         "searches": lambda: [searches(asked.workers, rounds, quick)],
         "sums": lambda: [sums(asked.folder, rows, rounds, quick)],
+        "simulation": lambda: [simulation()],
     }
     machine.warn_if_busy()
     folder = RESULTS / "quick" if quick else RESULTS
