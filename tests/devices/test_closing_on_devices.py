@@ -241,15 +241,30 @@ def test_a_long_enumeration_is_resumed_in_its_midst(supports, tmp_path, force, m
     (X, y), path = small(), tmp_path / "run.ckpt"
     counts = []
 
-    def solve(ask, **options):
-        with using(Scanner(Emulator(tmp_path))) as device:
+    def solve(ask, kind=Scanner, **options):
+        with using(kind(Emulator(tmp_path))) as device:
             result = ask(device="cuda", **options)
         counts.append(device.driver.launched.count("scan"))
         return result
 
+    class Waiting(Scanner):
+        """Once enough is tried, it waits for whoever stops it."""
+
+        def remaining(self, tasks, stop, progress):
+            def is_over():
+                deadline = time.monotonic() + 60.0
+                while progress.n_sets > supports and not stop() and time.monotonic() < deadline:
+                    time.sleep(0.001)
+                return stop()
+
+            return super().remaining(tasks, is_over, progress)
+
     whole = solve(partial(bestk.solve, X, y, 5))
     stopped = solve(
-        partial(bestk.solve, X, y, 5), checkpoint=path, callback=lambda s: s.n_supports > supports
+        partial(bestk.solve, X, y, 5),
+        kind=Waiting,
+        checkpoint=path,
+        callback=lambda s: s.n_supports > supports,
     )
     assert stopped.status is Status.STOPPED
     saved = path.read_bytes()

@@ -4,6 +4,7 @@ import ctypes
 import re
 import shutil
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,10 @@ class Emulator:
     name = "cpu, as if it were a device"
     n_processors = 2
     most_shared = 2**16
+    n_lanes = 1
+
+    def lane(self, number):
+        return nullcontext()
 
     def __init__(self, folder: Path, memory: int = 2**26, most: int = 2**40) -> None:
         self.folder, self.free_memory, self.most = folder, memory, most

@@ -36,7 +36,9 @@ def cupy_for(number: int) -> tuple[Any, Any, dict[str, Any]]:
 
 
 class Cuda:
-    """A driver (see `driver.Driver`); everything runs in the order of its default stream."""
+    """A driver (see `driver.Driver`); a lane is a stream, and no lane is the default stream."""
+
+    n_lanes = 2
 
     def __init__(self, number: int) -> None:
         cupy, self._device, properties = cupy_for(number)
@@ -45,6 +47,7 @@ class Cuda:
         self.n_processors = int(properties["multiProcessorCount"])
         self.most_shared = int(properties["sharedMemPerBlockOptin"])
         self._kernels: dict[str, Any] = {}
+        self._streams: dict[int, Any] = {}
         self._errors = runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError
 
     @contextmanager
@@ -55,6 +58,14 @@ class Cuda:
                 yield
         except self._errors as error:
             raise DeviceFailed(f"{self.name} failed: {error}") from error
+
+    @contextmanager
+    def lane(self, number: int) -> Iterator[None]:
+        with self._here():
+            if number not in self._streams:
+                self._streams[number] = self._cupy.cuda.Stream(non_blocking=True)
+            with self._streams[number]:
+                yield
 
     @property
     def free_memory(self) -> int:

@@ -1,6 +1,7 @@
 """What a device has to offer so that kernels can run on it."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +28,11 @@ class Driver(Protocol):
     n_processors: int
     most_shared: int
     """Bytes that the threads of a block can share."""
+    n_lanes: int
+    """Lanes that are worth having: in each, what is launched runs in its order."""
+
+    def lane(self, number: int) -> AbstractContextManager[Any]:
+        """Whatever this thread asks for inside the block belongs to a lane."""
 
     @property
     def free_memory(self) -> int: ...

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from math import comb
-from threading import Lock
+from queue import Empty, LifoQueue
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,11 @@ _MOST_KEPT, _MOST_OF_TASK = 2**16, 4096
 
 
 class Scanner:
-    """A device (see `tasks.Device`) made of the kernels in scan.cu."""
+    """A device (see `tasks.Device`) made of the kernels in scan.cu.
+
+    It has lanes with memory of their own: what one of them is asked next is sent and launched while
+    the device is at work for another.
+    """
 
     def __init__(self, driver: Driver) -> None:
         self.driver, self.name = driver, driver.name
@@ -50,27 +54,44 @@ class Scanner:
             "FLAT": _FLAT, "MARGIN": _MARGIN,
         }  # fmt: skip
         driver.compile(files("bestk.devices").joinpath("scan.cu").read_text(), definitions)
-        self._choices: Any = None
-        self._room: Any = None
-        self._n_bytes = 0
-        self._lock = Lock()
+        self._lanes: LifoQueue[_Lane] = LifoQueue()
+        for number in range(driver.n_lanes):
+            self._lanes.put(_Lane(driver, number))
 
     def remaining(
         self, tasks: Sequence[Task], stop: Callable[[], bool], progress: Progress
     ) -> list[np.ndarray | None]:
         together = np.concatenate([task.M.ravel() for task in tasks] or [np.empty(0)])
-        # Several searches may share a device: one after the other.
-        while not self._lock.acquire(timeout=_LOOK):
-            if stop():
-                raise Stopped
+        lane = self._free_lane(stop)
         try:
-            return self._remaining(tasks, together, stop, progress)
+            with self.driver.lane(lane.number):
+                return lane.remaining(tasks, together, stop, progress)
         finally:
-            self._lock.release()
+            self._lanes.put(lane)
 
-    def _remaining(
+    def _free_lane(self, stop: Callable[[], bool]) -> "_Lane":
+        """Several searches may share a device: they wait for each other."""
+        while True:
+            try:
+                return self._lanes.get(timeout=_LOOK)
+            except Empty:
+                if stop():
+                    raise Stopped from None
+
+
+class _Lane:
+    """Memory for one batch after the other, and the work on it, in order."""
+
+    def __init__(self, driver: Driver, number: int) -> None:
+        self.driver, self.number = driver, number
+        self._choices: Any = None
+        self._room: Any = None
+        self._n_bytes = 0
+
+    def remaining(
         self, tasks: Sequence[Task], together: np.ndarray, stop, progress: Progress
     ) -> list[np.ndarray | None]:
+        """See `Scanner.remaining`; `together` are the matrices of all tasks in a row."""
         self._prepare()
         matrices = self._upload(together)
         starts = np.cumsum([0, *(task.M.size for task in tasks)])
@@ -155,7 +176,7 @@ class Scanner:
             except MemoryError:
                 n_bytes //= 2
                 if n_bytes < _FEWEST_BYTES:
-                    raise DeviceFailed(f"{self.name} has no memory left") from None
+                    raise DeviceFailed(f"{self.driver.name} has no memory left") from None
         self._n_bytes = n_bytes
         self._counts = self._allocate(4 * (_MOST_BATCHES + 1))
         self._kept_room = self._allocate(12 * _MOST_KEPT)
@@ -166,13 +187,13 @@ class Scanner:
         try:
             return self.driver.upload(array)
         except MemoryError:
-            raise DeviceFailed(f"{self.name} has no memory left") from None
+            raise DeviceFailed(f"{self.driver.name} has no memory left") from None
 
     def _allocate(self, n_bytes: int) -> Any:
         try:
             return self.driver.allocate(n_bytes)
         except MemoryError:
-            raise DeviceFailed(f"{self.name} has no memory left") from None
+            raise DeviceFailed(f"{self.driver.name} has no memory left") from None
 
     def _most_items(self, width: int, q: int) -> int:
         return max(1, self._n_bytes // sum(_item_bytes(width, q)))
