@@ -28,6 +28,7 @@ def subproblem_of(form, k, *, fixing=True, scans_first=False) -> Subproblem | No
         effort=Effort(now.closeness, now.sweeps, now.sweeps_at_once), prices=prices,
         fixing=fixing, single_from=now.single_from, inside_share=now.inside_share,
         own_from=0.0,
+        whole_from=1500,
     )  # fmt: skip
 
 

@@ -53,7 +53,26 @@ class CudaDense:
         return self._device
 
     def to_host(self, array: Any) -> np.ndarray:
-        return self.xp.asnumpy(array)
+        if array.nbytes <= _BLOCK_BYTES or array.ndim != 2:
+            return self.xp.asnumpy(array)
+        host = np.empty(array.shape, array.dtype)
+        step = max(1, _BLOCK_BYTES // (array.itemsize * array.shape[1]))
+        parts = [slice(i, i + step) for i in range(0, len(array), step)]
+        stream, cuda = self.xp.cuda.get_current_stream(), self.xp.cuda
+        pinned = [_pinned(cuda, (step, array.shape[1]), array.dtype) for _ in range(2)]
+        arrived = [cuda.Event(), cuda.Event()]
+        with ThreadPoolExecutor() as pool:
+            for number in range(len(parts) + 1):
+                if number < len(parts):
+                    part = array[parts[number]]
+                    part.get(out=pinned[number % 2][: len(part)], stream=stream, blocking=False)
+                    arrived[number % 2].record(stream)
+                if number > 0:  # while the next part is on its way
+                    last = (number - 1) % 2
+                    arrived[last].synchronize()
+                    to = host[parts[number - 1]]
+                    _copy(pool, pinned[last][: len(to)], to)
+        return host
 
     def upload(self, array: np.ndarray) -> Any:
         with self.here():

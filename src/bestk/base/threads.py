@@ -51,6 +51,10 @@ class _SharedLimit:
             self._blocks[block] = get_ident(), n
             self._apply()
 
+    @property
+    def smallest(self) -> int | None:
+        return min((n for _, n in self._blocks.copy().values()), default=None)
+
     def leave(self, block: object) -> None:
         with self._lock:
             # Ctrl-C may have come before the block was entered.
@@ -66,7 +70,7 @@ class _SharedLimit:
             self._apply()
 
     def _apply(self) -> None:
-        smallest = min((n for _, n in self._blocks.values()), default=None)
+        smallest = self.smallest
         counts = self._before if smallest is None else [smallest] * len(self._before)
         _set_threads(_blas_libraries()[0], counts)
 
@@ -91,6 +95,17 @@ def blas_threads(n: int | None) -> Iterator[None]:
     finally:
         _shared.leave(block)
         _set_threads(private, before)
+
+
+def each_on_threads(function: Callable[[Any], object], items: Sequence[Any]) -> None:
+    """Call a function for each item, on as many threads as BLAS may use inside such a block."""
+    n_threads = min(_shared.smallest or 1, len(items))
+    if n_threads <= 1:
+        for item in items:
+            function(item)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(function, items))
 
 
 class Workers:

@@ -256,6 +256,8 @@ class Tuning:
     """Model seconds up to which a unit always closes a node by enumeration."""
     unit_close_bounds: float = 12.0
     """The same in bounds: subtrees that are closed so would have as many nodes, about."""
+    whole_from: int = 1500
+    """Features from which on units in a box share one matrix: copies take longer than bounds."""
     inside_share: float = 0.01
     """Charge of features that are IN in a split of a unit's own, over the smallest eigenvalue."""
     per_own_multiply: float = 1e-10

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from bestk.base.constants import UNIT_ROUNDOFF
+from bestk.base.threads import each_on_threads
 from bestk.base.tuning import tuning
 from bestk.form.by_rows import MatrixByRows
 from bestk.form.dense import DenseMatrix
@@ -115,14 +116,19 @@ class StandardForm:
     def is_boxed(self) -> bool:
         return bool(np.isfinite(self.lo).any() or np.isfinite(self.hi).any())
 
+    @property
+    def has_triangle(self) -> bool:
+        """Whether there is a `triangle`, which need not be there yet."""
+        rows = self.problem.rows
+        return rows is not None and len(rows.y) * self.p**2 <= tuning().qr_multiplies
+
     @cached_property
     def triangle(self) -> tuple[np.ndarray, np.ndarray] | None:
         """(R, z) with A = R'R and c = R'z to full accuracy, from the data; None without them.
 
         A Gram matrix forgets angles below sqrt(eps) between features; R keeps them down to eps.
         """
-        rows = self.problem.rows
-        if rows is None or len(rows.y) * self.p**2 > tuning().qr_multiplies:
+        if not self.has_triangle:
             return None
         M, rhs = self.problem.columns(self.features)
         root = np.sqrt(self.problem.yy)
@@ -149,10 +155,13 @@ def _from_products(problem: Regression, features, inverse) -> DenseMatrix:
     G = problem.moments.gram if every else problem.moments.gram[np.ix_(features, features)]
     A = np.empty_like(G, order="C")
     step = tuning().scaled_rows
-    for start in range(0, len(G), step):
+
+    def scale(start: int) -> None:
         rows = slice(start, start + step)
         # One factor per entry keeps A exactly symmetric.
         np.multiply(G[rows], inverse[rows, None] * inverse, out=A[rows])
+
+    each_on_threads(scale, range(0, len(G), step))
     A[np.diag_indices(len(A))] = 1.0
     return DenseMatrix(A)
 

@@ -75,6 +75,8 @@ class Closing:
         matrices counts less: it tells nothing about the tree.
         """
         done = self.bounder.searching + tuning().preparing_counts * self.bounder.preparing
+        if self.workers.device is not None and self.bounder.n_units == 0:
+            done *= tuning().device_threads  # the others would have been idle meanwhile
         return min(done / max(self.space.hope, 0.02), self._expected())
 
     def _expected(self) -> float:
@@ -109,21 +111,33 @@ class Closing:
             return []
         space = self.space
         before, space.in_work = space.in_work, [*space.in_work, *nodes]
-        parts: dict[bool, list[Node]] = {True: [], False: []}
-        for node in nodes:
-            parts[self.is_for_device(node)].append(node)
-        resisting = self._settle(parts[False], self._hits(parts[False]))
-        if parts[True]:
-            # In an order that is found again: a resumed run goes on in the midst of it.
-            parts[True].sort(key=lambda node: node.state.tobytes())
-            asked = self.ask(parts[True], self.workers, self._progress)
-            while not asked.is_done:
-                if self.stop():
-                    asked.give_up()
-                self.report()
-            resisting += self.take(asked)
-            self.saved = None
+        here, there = self._parted(nodes)
+        resisting = (
+            self._beside_device(here, there) if there else self._settle(here, self._hits(here))
+        )
         space.in_work = before
+        return resisting
+
+    def _parted(self, nodes: list[Node]) -> tuple[list[Node], list[Node]]:
+        """Nodes for threads, and those for the device in an order that is found again."""
+        there = [node for node in nodes if self.is_for_device(node)]
+        here = [node for node in nodes if not self.is_for_device(node)]
+        return here, sorted(there, key=lambda node: node.state.tobytes())
+
+    def _beside_device(self, here: list[Node], there: list[Node]) -> list[Node]:
+        """Close nodes by threads while the device closes others.
+
+        A better model counts when all are done: a run that is resumed in the midst of it asks the
+        same question, and goes on where this one was.
+        """
+        asked = self.ask(there, self.workers, self._progress)
+        found = list(self._hits(here))
+        while not asked.is_done:
+            if self.stop():
+                asked.give_up()
+            self.report()
+        resisting = self._settle(here, found) + self.take(asked)
+        self.saved = None
         return resisting
 
     def _hits(self, nodes: list[Node]):

@@ -74,6 +74,7 @@ class Forming:
                 single_from=now.single_from,
                 inside_share=now.inside_share,
                 own_from=now.own_from,
+                whole_from=now.whole_from,
             )
             self._shared = used, subproblem
         return self._shared[1]

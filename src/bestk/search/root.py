@@ -81,7 +81,7 @@ class Root:
         The weaker the root bound, the sooner: a tree would not get far.
         """
         space, helped = self.space, self.space.lessons.clusters_helped
-        if self.clustered is space.form:
+        if self.clustered is space.form or (self.is_open and not space.has_more_than_device):
             return False
         helps = self.clustered is not None or (space.is_whole and helped)
         wait = self._clustering_cost() * (space.hope / tuning().hope) ** 12

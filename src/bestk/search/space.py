@@ -99,6 +99,11 @@ class Space:
         return len(self.frontier) + len(self.waiting) + len(self.in_work) + asked
 
     @property
+    def has_more_than_device(self) -> bool:
+        """Whether something is open that no device closes."""
+        return len(self.frontier) + len(self.in_work) > 0
+
+    @property
     def cost(self) -> float:
         """Model seconds to close everything that is open."""
         working = sum([node.cost for node in self.in_work])

@@ -7,7 +7,7 @@ import numpy as np
 
 from bestk.base.constants import FREE
 from bestk.bounds.interior import own_charges_multiplies
-from bestk.subtrees.local import Whole, localise
+from bestk.subtrees.local import Local, Whole, localise
 from bestk.subtrees.loop import ClusterLocal, Terms, run
 from bestk.subtrees.rows import hand_over
 from bestk.subtrees.unit import Outcome, Sparse, Subproblem, Unit
@@ -26,10 +26,10 @@ class Scratch(threading.local):
     def __init__(self) -> None:
         self._numbers = np.empty(0)
 
-    def matrices(self, p: int) -> np.ndarray:
-        """Room for two p x p matrices."""
-        if self._numbers.size < 2 * p * p:
-            self._numbers = np.empty(2 * p * p)
+    def matrices(self, p: int, count: int) -> np.ndarray:
+        """Room for so many p x p matrices."""
+        if self._numbers.size < count * p * p:
+            self._numbers = np.empty(count * p * p)
         return self._numbers
 
 
@@ -48,11 +48,13 @@ def explore(
     )  # fmt: skip
     state, dual = unit.state, unit.dual
     here, local, has_own = np.arange(s.p), _clustered(s, unit.value), False
-    if s.clusters is None:
+    if s.is_boxed and s.clusters is None and s.p >= s.whole_from:
+        local = _whole(s, unit.t)
+    elif s.clusters is None:
         least = s.inside_share * s.least
         shares = least, s.single_from, s.own_from
         whole = Whole(s.A, s.c, s.lo, s.hi, s.eps, s.k, s.is_boxed, *shares)
-        room = (scratch or Scratch()).matrices(s.p)
+        room = (scratch or Scratch()).matrices(s.p, 1 if s.is_boxed else 2)
         terms_of_charges = unit.t, unit.own, unit.bound, unit.cutoff
         here, local, has_own = localise(whole, state, *terms_of_charges, room)
         state, dual = state[here], dual[here]
@@ -65,6 +67,13 @@ def explore(
         t = np.zeros(s.p)
         t[here] = local.t
     return _outcome(s, unit, here, t, *hand_over(found, state, here, s.p))
+
+
+def _whole(s: Subproblem, t: np.ndarray) -> Local:
+    """All of a form in a box: a copy of what a unit is about would cost more than its bounds."""
+    is_single = t.sum() >= s.p * s.single_from and t.min() >= 0.1 * s.single_from
+    nothing = np.empty((0, s.p)), np.empty(0)
+    return Local(s.A, s.c, t, s.lo, s.hi, 0, s.A, s.c, 1.0, *nothing, bool(is_single))
 
 
 def _clustered(s: Subproblem, value: float) -> Any:

@@ -133,6 +133,8 @@ def _eliminated(A, c, gone, room):
 
     H is symmetric up to rounding, which is enough to search with it.
     """
+    if gone == 0:
+        return A, c, 1.0, np.empty((0, len(c))), np.empty(0)
     m = len(c) - gone
     used = len(c) ** 2
     H, d, base = room[used : used + m * m].reshape((m, m)), np.empty(m), 1.0

@@ -33,7 +33,8 @@ class Subproblem:
     ``least`` is a charge that every feature can bear at once: proven like any split. Features that
     are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own,
     which has to gain the share ``own_from`` of what is missing to the cutoff.
-    With ``clusters`` these bound all nodes instead of charges.
+    With ``clusters`` these bound all nodes instead of charges. In a box, units of ``whole_from``
+    features on share the matrix.
     """
 
     A: np.ndarray = field(repr=False)
@@ -51,6 +52,7 @@ class Subproblem:
     single_from: float
     inside_share: float
     own_from: float
+    whole_from: int
 
     @property
     def p(self) -> int:

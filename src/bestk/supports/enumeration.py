@@ -172,7 +172,7 @@ def _tasks_of_one_form(located: list["_Located"]) -> list[Task | None]:
     conditions = Conditions(
         np.concatenate(inside), np.cumsum([len(one) for one in inside]),
         np.concatenate(free), np.cumsum([len(one) for one in free]),
-        both[:, 0], 0.0 if form.triangle is None else _NEARLY_PERFECT,
+        both[:, 0], _NEARLY_PERFECT if form.has_triangle else 0.0,
     )  # fmt: skip
     needed, matrices = 1.0 - search.value - both[:, 1], np.empty(sizes.sum())
     condition_all(form.A, form.c, conditions, needed, matrices)
@@ -265,9 +265,10 @@ class Enumeration(NamedTuple):
         """The supports that a look at the data, instead of their products, does not rule out."""
         # The factor of the data costs as much as this many fits.
         few = max(tuning().few_hits, (self.form.p // max([1, *map(len, supports)])) ** 2)
-        if len(supports) <= few or self.form.triangle is None:
+        triangle = self.form.triangle if len(supports) > few else None
+        if triangle is None:
             return supports if len(supports) <= tuning().worth_fitting else None
-        R, z = self.form.triangle
+        R, z = triangle
         columns = np.ascontiguousarray(R.T)
         kept: list[np.ndarray] = []
         for rows in by_length(supports):
@@ -291,7 +292,7 @@ class Enumeration(NamedTuple):
         """Hits of a node whose inside features gain so much; pieces may be scanned elsewhere."""
         if r == 0 or r >= len(free):
             return [np.concatenate([inside, free[: min(r, len(free))]])]
-        nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.triangle is not None
+        nearly_perfect = 1.0 - gain < _NEARLY_PERFECT and self.form.has_triangle
         if pieces is None or nearly_perfect:
             return self._hits_from_data(inside, free, r)
         return self._hits_of_scan(pieces, inside, free, r)
