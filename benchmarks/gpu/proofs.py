@@ -15,7 +15,10 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 class Question(NamedTuple):
-    """A problem with the seconds that it may take, and those that were hoped for."""
+    """A problem with the seconds that it may take, and those that were hoped for.
+
+    Some are not verified: that tries as many supports again, in double precision.
+    """
 
     name: str
     data: Callable[[], Data]
@@ -23,6 +26,7 @@ class Question(NamedTuple):
     alpha: float
     limit: float
     target: float | None
+    verify: bool = True
 
 
 def mhd() -> Data:
@@ -52,10 +56,12 @@ QUESTIONS = (
     Question("breast cancer, degree 2", table("breast_cancer", 2), 5, 1.0, 60.0, 1.0),
     Question("wine, degree 2", table("wine", 2), 10, 1.0, 60.0, 3.0),
     Question("diabetes, degree 2", table("diabetes", 2), 20, 1.0, 60.0, 10.0),
-    Question("diabetes, degree 3", table("diabetes", 3), 8, 1.0, 120.0, 60.0),
-    Question("diabetes, degree 3", table("diabetes", 3), 10, 1.0, 60.0, None),
-    Question("breast cancer, degree 2", table("breast_cancer", 2), 10, 1.0, 60.0, None),
-    Question("wine, degree 2", table("wine", 2), 15, 1.0, 60.0, None),
+    Question("diabetes, degree 3", table("diabetes", 3), 8, 1.0, 120.0, 60.0, verify=False),
+    Question("diabetes, degree 3", table("diabetes", 3), 10, 1.0, 30.0, None, verify=False),
+    Question(
+        "breast cancer, degree 2", table("breast_cancer", 2), 10, 1.0, 30.0, None, verify=False
+    ),
+    Question("wine, degree 2", table("wine", 2), 15, 1.0, 30.0, None, verify=False),
 )
 
 
@@ -76,7 +82,7 @@ def proof_rows(quick: bool) -> Iterator[dict[str, object]]:
     for question in QUESTIONS[:3] if quick else QUESTIONS:
         X, y = question.data()
         for device in ("cuda", "cpu"):
-            if device == "cpu" and question.target is not None and question.target > 10.0:
+            if device == "cpu" and (question.target is None or question.target > 10.0):
                 continue  # hours
             start = time.perf_counter()
             result = bestk.solve(
@@ -92,7 +98,7 @@ def proof_rows(quick: bool) -> Iterator[dict[str, object]]:
                 "status": result.status.name, "gap": f"{verdict.gap:.2e}",
                 "nodes": result.n_nodes, "verified": "", "remarks": verdict.complaint,
             }  # fmt: skip
-            if device == "cuda" and result.certificate is not None:
+            if device == "cuda" and question.verify and result.certificate is not None:
                 start = time.perf_counter()
                 checked = result.certificate.verify(X, y, device="cuda")
                 row["verified"] = f"{bool(checked)}, {time.perf_counter() - start:.1f} s"
