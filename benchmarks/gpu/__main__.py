@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import bestk
-from benchmarks.gpu.large import square_rows, tall_rows
+from benchmarks.gpu.large import LARGEST, SQUARE, square_rows, tall_rows
 from benchmarks.gpu.proofs import proof_rows, table
 from benchmarks.gpu.rates import scan_rows, verifier_rows
 from benchmarks.harness.machine import describe
@@ -26,7 +26,7 @@ TESTS = [
     "tests/problem/test_sums_on_device.py",
     "tests/verification/test_on_device.py",
 ]
-PARTS = ("tests", "rates", "proofs", "square", "tall")
+PARTS = ("tests", "rates", "proofs", "square", "tall", "largest")
 
 
 def lines_of(rows: Iterable[dict[str, object]]) -> list[str]:
@@ -52,6 +52,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--quick", action="store_true", help="small ones, to see that it works")
     asked = parser.parse_args()
+    sizes = SQUARE[:1] if asked.quick else SQUARE
     made = {
         "tests": ("make test-gpu", tests),
         "rates": (
@@ -63,7 +64,8 @@ def main() -> None:
             ],
         ),
         "proofs": ("Proofs", lambda: lines_of(proof_rows(asked.quick))),
-        "square": ("n = p in a box", lambda: lines_of(square_rows(asked.quick))),
+        "square": ("n = p in a box", lambda: lines_of(square_rows(sizes))),
+        "largest": ("The largest", lambda: lines_of(square_rows(LARGEST))),
         "tall": ("A million rows", lambda: lines_of(tall_rows(asked.quick))),
     }  # fmt: skip
     X, y = table("wine", 2)()

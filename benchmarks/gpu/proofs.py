@@ -57,11 +57,11 @@ QUESTIONS = (
     Question("wine, degree 2", table("wine", 2), 10, 1.0, 60.0, 3.0),
     Question("diabetes, degree 2", table("diabetes", 2), 20, 1.0, 60.0, 10.0),
     Question("diabetes, degree 3", table("diabetes", 3), 8, 1.0, 120.0, 60.0, verify=False),
-    Question("diabetes, degree 3", table("diabetes", 3), 10, 1.0, 30.0, None, verify=False),
+    Question("diabetes, degree 3", table("diabetes", 3), 10, 1.0, 20.0, None, verify=False),
     Question(
-        "breast cancer, degree 2", table("breast_cancer", 2), 10, 1.0, 30.0, None, verify=False
+        "breast cancer, degree 2", table("breast_cancer", 2), 10, 1.0, 20.0, None, verify=False
     ),
-    Question("wine, degree 2", table("wine", 2), 15, 1.0, 30.0, None, verify=False),
+    Question("wine, degree 2", table("wine", 2), 15, 1.0, 20.0, None, verify=False),
 )
 
 

@@ -128,14 +128,24 @@ class Forming:
         """How many times as much work is in a unit: more beside a device, where threads are many
         and one of them deals with all units.
         """
-        return 1.0 if self.bounder.workers.device is None else tuning().device_units
+        alone = self.bounder.workers.device is None or self._share_matrix
+        return 1.0 if alone else tuning().device_units
 
     def _most_multiplies(self, node: Node) -> float:
         """Multiplications of a unit: some milliseconds, and several times what it begins with."""
         now = tuning()
-        entries = np.count_nonzero(node.state != OUT) ** 2
-        beginning = now.per_unit_entry * entries / now.per_unit_multiply
-        return self._size * max(now.unit_multiplies, now.unit_beginnings * beginning)
+        beginning = self._beginning(int(np.count_nonzero(node.state != OUT)))
+        begins = now.unit_beginnings * beginning / now.per_unit_multiply
+        return self._size * max(now.unit_multiplies, begins)
+
+    def _beginning(self, n_features: int) -> float:
+        """Model seconds to prepare a matrix for a unit; those that share one need none."""
+        return 0.0 if self._share_matrix else tuning().per_unit_entry * n_features**2
+
+    @property
+    def _share_matrix(self) -> bool:
+        form = self.bounder.form
+        return form.is_boxed and form.p >= tuning().whole_from
 
     def nbytes(self, n_open: int, n_nodes: int, n_workers: int) -> int:
         """What units in flight take until they are merged: rows of numbers, mostly zero later."""
@@ -180,7 +190,7 @@ class Forming:
         now, bounder = tuning(), self.bounder
         bounder.n_bounded += len(outcome.parent)
         bounder.n_units += 1
-        entries = now.per_unit_entry * len(outcome.split_features) ** 2
+        entries = self._beginning(len(outcome.split_features))
         multiplies = now.per_unit_multiply * outcome.multiplies
         bounder.bounding += entries + multiplies + now.per_unit_node * len(outcome.parent)
         bounder.scanning += outcome.scanning
