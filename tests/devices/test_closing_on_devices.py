@@ -99,6 +99,12 @@ def test_a_resumed_run_takes_the_same_path(batch, lag, force, tmp_path, monkeypa
             again = bestk.resume(path, X, y)
             assert_same_run(again, whole)
             assert again.engine.startswith("plain:0 (NumPy)")
+            # Where there is no device, what waited for it is open like everything else.
+            path.write_bytes(content)
+            other = bestk.resume(path, X, y, device="cpu")
+            assert other.status is Status.OPTIMAL
+            np.testing.assert_array_equal(other.support, whole.support)
+            assert other.certificate.verify(X, y)
 
 
 @pytest.mark.parametrize("calls", [0, 1, 2, 5])

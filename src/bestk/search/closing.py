@@ -102,7 +102,7 @@ class Closing:
 
     def close_all(self) -> None:
         """All that is open."""
-        self.close(self.space.frontier.take_all())
+        self.close([*self.space.frontier.take_all(), *self.space.waiting.take_all()])
         self.saved = None
 
     def close(self, nodes: list[Node]) -> list[Node]:

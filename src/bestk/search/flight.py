@@ -232,14 +232,14 @@ class Flight:
             )  # fmt: skip
 
     def _call_back(self) -> None:
-        """All that is in flight or waits is open again."""
+        """All that is in flight is open again."""
         self._recall_device()
         self.engine.end()
         while self._flying:
             self.space.frontier.push(self._taken().node)
 
     def _recall_device(self, *, keep: bool = False) -> None:
-        """What the device was asked is open again; with `keep`, unless it has answered."""
+        """What the device was asked waits for it again; with `keep`, unless it has answered."""
         space, sent = self.space, self._sent
         self._sent, space.asked = deque(), []
         for asked, _ in sent:
@@ -248,9 +248,7 @@ class Flight:
             else:
                 self.closing.call_back(asked)
                 for node in asked.nodes:
-                    space.frontier.push(node)
-        for node in space.waiting.take_all():
-            space.frontier.push(node)
+                    space.waiting.push(node)
 
     def _sample(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """States and dual vectors of some open nodes, the weakest one first."""
@@ -324,7 +322,9 @@ class Flight:
         numbered = zip(arrays["batches"].tolist(), nodes_in(state), strict=True)
         for batch, group in groupby(numbered, key=lambda pair: pair[0]):
             nodes = [node for _, node in group]
-            if batch == -2:
+            if batch != -1 and self.closing.workers.device is None:  # the run before had one
+                self.space.open_again(nodes)
+            elif batch == -2:
                 for node in nodes:
                     self.space.waiting.push(node)
             elif batch >= 0:
