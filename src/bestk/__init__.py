@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from bestk.search.solve import beam_search, resume, solve
     from bestk.selection.cross_validation import CrossValidation
     from bestk.selection.estimators import SparseRidge, SparseRidgeCV
+    from bestk.selection.near_models import NearOptimal
+    from bestk.selection.near_optimal import near_optimal
     from bestk.selection.path import Path, solve_path
     from bestk.selection.problem import Problem
 
@@ -21,6 +23,7 @@ __all__ = [
     "Advanced",
     "Certificate",
     "CrossValidation",
+    "NearOptimal",
     "Path",
     "Problem",
     "Result",
@@ -30,6 +33,7 @@ __all__ = [
     "Status",
     "beam_search",
     "datasets",
+    "near_optimal",
     "plots",
     "resume",
     "solve",
@@ -41,6 +45,7 @@ _HOME = {
     "Advanced": "bestk.base.settings",
     "Certificate": "bestk.results.certificate",
     "CrossValidation": "bestk.selection.cross_validation",
+    "NearOptimal": "bestk.selection.near_models",
     "Path": "bestk.selection.path",
     "Problem": "bestk.selection.problem",
     "Result": "bestk.results.result",
@@ -49,6 +54,7 @@ _HOME = {
     "SparseRidgeCV": "bestk.selection.estimators",
     "Status": "bestk.results.status",
     "beam_search": "bestk.search.solve",
+    "near_optimal": "bestk.selection.near_optimal",
     "resume": "bestk.search.solve",
     "solve": "bestk.search.solve",
     "solve_path": "bestk.selection.path",

@@ -16,6 +16,7 @@ from bestk.search.bounder import Bounder
 from bestk.search.closing import Closing
 from bestk.search.improvement import Improver
 from bestk.search.space import Space
+from bestk.subtrees.covers import feature_of_cover, is_covered
 from bestk.subtrees.frontier import Node
 
 
@@ -80,6 +81,10 @@ class Batches:
 
     def _branching_feature(self, node: Node, dual: np.ndarray) -> int:
         space, advanced = self.space, self.space.settings.advanced
+        r = space.k - int(np.count_nonzero(node.state == IN))
+        feature = feature_of_cover(node.state, space.covers, r, dual)
+        if feature >= 0:
+            return int(feature)
         if advanced.branching == "heuristic":
             width = advanced.beam_width
             feature, support = branching.by_heuristic(space.form, node.state, space.k, width)
@@ -123,7 +128,7 @@ class Batches:
             space.frontier.push(node)
         space.in_work = []
         self.closing.close(closable)
-        if space.settings.advanced.branching == "relaxation":
+        if space.settings.advanced.branching == "relaxation" and space.incumbent.improves:
             self.improver.round(space.form, space.inside, space.k, open_nodes)
         if self.closing.is_worth_all:
             self.closing.close_all()
@@ -138,6 +143,9 @@ class Batches:
         if (state != origin.before).any():
             space.drop(cutoff)
         if np.count_nonzero(state == IN) > space.k:
+            return None
+        if is_covered(state, space.covers):
+            space.recorder.close_by_enumeration(batch.numbers[i])
             return None
         index = np.flatnonzero(dual)
         warm = index.astype(np.int32), dual[index], batch.levels[i]

@@ -151,7 +151,12 @@ class Closing:
         workers = Workers(1) if cheap else self.workers
 
         def hits(node: Node):
-            return enumeration.hits(space.form, self._left(node), value, workers, self.stop)
+            most = space.incumbent.most_hits
+            left = self._left(node)
+            copies = space.incumbent.copies_matter
+            return enumeration.hits(
+                space.form, left, value, workers, self.stop, most=most, copies_matter=copies
+            )
 
         return self.workers.map(hits, nodes) if cheap else map(hits, nodes)
 

@@ -59,7 +59,7 @@ class Flight:
     ) -> None:
         self.space, self.bounder, self.closing, self.improver = space, bounder, closing, improver
         self.engine, self.watch, self.stop = engine, watch, stop
-        self.forming = Forming(space.settings, bounder, space.k)
+        self.forming = Forming(space.settings, bounder, space)
         self._flying: deque[_Flying] = deque()
         self._sent: deque[_Sent] = deque()
         self._shared = UsedSplit(-1, np.zeros(0))  # the split of the tree, as it was last used
@@ -205,7 +205,7 @@ class Flight:
         space.n_nodes += len(outcome.parent)
         space.drop(outcome.dropped)
         space.offer(outcome.hits)
-        if outcome.rounded is not None:
+        if outcome.rounded is not None and space.incumbent.improves:
             self.improver.polish(space.form, outcome.rounded, space.inside)
         resisting = []
         for i, left in self._open_nodes(node, outcome, first, split):

@@ -8,6 +8,7 @@ from bestk.base.tuning import tuning
 from bestk.bounds.interior import own_charges_multiplies
 from bestk.bounds.kernels.relaxation import Effort
 from bestk.search.bounder import Bounder
+from bestk.search.space import Space
 from bestk.subtrees.frontier import Node
 from bestk.subtrees.unit import Budget, Climb, Outcome, Subproblem, Unit
 from bestk.supports.prices import prices_of
@@ -19,8 +20,8 @@ class Forming:
     Nothing else decides: neither the engine, nor how many workers it has, nor the clock.
     """
 
-    def __init__(self, settings: Settings, bounder: Bounder, k: int) -> None:
-        self.settings, self.bounder, self.k = settings, bounder, k
+    def __init__(self, settings: Settings, bounder: Bounder, space: Space) -> None:
+        self.settings, self.bounder, self.space, self.k = settings, bounder, space, space.k
         self._shared: tuple[tuple, Subproblem] | None = None
 
     @property
@@ -75,6 +76,7 @@ class Forming:
                 inside_share=now.inside_share,
                 own_from=now.own_from,
                 whole_from=now.whole_from,
+                covers=self.space.covers,
             )
             self._shared = used, subproblem
         return self._shared[1]

@@ -12,6 +12,7 @@ from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
 from bestk.results.gaps import PERFECT_FIT
 from bestk.search.lessons import Lessons
+from bestk.subtrees.covers import among
 from bestk.subtrees.frontier import Frontier, Node
 from bestk.subtrees.recorder import Recorder
 from bestk.supports import enumeration
@@ -68,6 +69,7 @@ class Space:
         self.root_number = 0
         self.root_bound = 0.0
         self._prices: dict[tuple[int, int, bool], Price] = {}
+        self._covers: tuple[StandardForm, np.ndarray] | None = None
 
     @property
     def cutoff(self) -> float:
@@ -75,6 +77,15 @@ class Space:
         value = self.incumbent.value
         # One ulp up: the gap that is computed from it later must not round above gap_tol.
         return np.nextafter(value - self.settings.gap_tol * max(value, PERFECT_FIT), value)
+
+    @property
+    def covers(self) -> np.ndarray:
+        """Supports that are known already, in the numbers of the form (see `subtrees.covers`)."""
+        rows = self.incumbent.covers
+        if self._covers is None or self._covers[0] is not self.form:
+            found = among(rows, self.form.features, self.incumbent.problem.n_features)
+            self._covers = self.form, found
+        return self._covers[1]
 
     @property
     def hope(self) -> float:
@@ -137,8 +148,7 @@ class Space:
 
     def offer(self, supports) -> None:
         """Supports in the numbers of the form, to be judged on the data."""
-        for support in supports:
-            self.incumbent.offer(self.form.features[support])
+        self.incumbent.offer_all(self.form, supports)
 
     def price(self, state: np.ndarray) -> Price:
         """Of closing a node."""

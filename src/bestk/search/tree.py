@@ -111,7 +111,8 @@ class Tree:
         space = self.space
         space.in_work = [space.root_node()]
         width = self.settings.advanced.beam_width
-        self.improver.search(space.form, space.inside, space.k, width)
+        if space.incumbent.improves:
+            self.improver.search(space.form, space.inside, space.k, width)
         self._report()
 
     def _open_root(self) -> None:

@@ -10,6 +10,8 @@ from bestk.base.validation import as_penalties
 from bestk.problem.regression import Regression
 from bestk.results.result import Result
 from bestk.search.solve import solve_problem
+from bestk.selection.near_models import NearOptimal
+from bestk.selection.near_optimal import near_optimal_of
 from bestk.selection.path import Path, as_sizes, grid_of, path_of
 from bestk.selection.runner_up import runner_up
 
@@ -59,6 +61,10 @@ class Problem(Regression):
         include, exclude = options.pop("include", None), options.pop("exclude", None)
         sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
         return grid_of(self, sizes, penalties, include, exclude, settings_of(options).for_many())
+
+    def near_optimal(self, k: int, **options: Any) -> NearOptimal:
+        """All near-optimal models, proven to be all; options as in :func:`bestk.near_optimal`."""
+        return near_optimal_of(self, k, **options)
 
     def runner_up(self, result: Result, **options: Any) -> Result | None:
         """The best model that lacks some feature of `result`: how unique is the answer?

@@ -7,6 +7,7 @@ import numpy as np
 
 from bestk.base.constants import FREE
 from bestk.bounds.interior import own_charges_multiplies
+from bestk.subtrees.covers import among
 from bestk.subtrees.local import Local, Whole, localise
 from bestk.subtrees.loop import ClusterLocal, Terms, run
 from bestk.subtrees.rows import hand_over
@@ -59,7 +60,7 @@ def explore(
         here, local, has_own = localise(whole, state, *terms_of_charges, room)
         state, dual = state[here], dual[here]
     start = state, dual, unit.level, unit.bound, has_own
-    found = run(local, terms, s.effort, s.prices, *start, stop)
+    found = run(local, terms, s.effort, s.prices, among(s.covers, here, s.p), *start, stop)
     if stop[0]:
         return None
     t = None

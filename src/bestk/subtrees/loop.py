@@ -13,6 +13,7 @@ from bestk.bounds.kernels.conclude import Charges, Known, conclude
 from bestk.bounds.kernels.relaxation import Relaxed, descend
 from bestk.form.dense import residual, slope_errors
 from bestk.form.matrix import CAUTION
+from bestk.subtrees.covers import feature_of_cover, has_many, is_covered
 from bestk.subtrees.local import Local
 from bestk.subtrees.unit import BRANCHED, CLOSED, EMPTY, OPEN, PRUNED, RESISTING
 from bestk.supports.prices import device_seconds, scan_seconds
@@ -70,12 +71,13 @@ class Nodes(NamedTuple):
 
 
 @kernel
-def run(local, terms, effort, prices, state, dual, level, bound, proves_root, stop):
+def run(local, terms, effort, prices, covers, state, dual, level, bound, proves_root, stop):
     """Explore the subtree below a node, depth first, features IN before OUT.
 
     With `proves_root` the node itself is bounded first, as node 0. How nodes are bounded depends on
-    the type of `local`. Returns (nodes, how many, numbers left open, hits, how many, best rounded
-    support, its value, dropped, multiplies, seconds of scans).
+    the type of `local`. What contains a support of `covers` is done. Returns (nodes, how many,
+    numbers left open, hits, how many, best rounded support, its value, dropped, multiplies, seconds
+    of scans).
     """
     c, q = local.c, local.c.shape[0]
     nodes = _room(terms.nodes + 3, q)
@@ -98,18 +100,18 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
             # Where a scan costs less than bounds did so far, a bound could only cost more.
             cheap = prices.per_multiply * multiplies / max(bounded, 1)
             fate, n_hits, scanning = _close_at_once(
-                local, terms, prices, nodes, i, cheap, hits, n_hits, scanning
+                local, terms, prices, covers, nodes, i, cheap, hits, n_hits, scanning
             )
             if fate == OPEN:
                 before = nodes.states[i].copy()
                 multiplies += _bound(local, terms, effort, nodes, i, work)
                 bounded += 1
                 fate, dropped, n_hits, scanning = _judge(
-                    local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning
+                    local, terms, prices, covers, nodes, i, before, dropped, hits, n_hits, scanning
                 )
             nodes.fate[i] = fate
             if fate == OPEN:
-                if not _is_left(terms, prices, nodes, i):
+                if not _is_left(terms, prices, covers, nodes, i):
                     stack[top] = i
                     top += 1
                 value = _rounded_value(local, terms, nodes, i, rounding)
@@ -130,7 +132,10 @@ def run(local, terms, effort, prices, state, dual, level, bound, proves_root, st
             nodes.fate[me] = BRANCHED
         parent_state = state if me < 0 else nodes.states[me]
         parent_dual = dual if me < 0 else nodes.duals[me]
-        feature = _branching_feature(parent_state, parent_dual, c)
+        r = terms.k - _count(parent_state, IN)
+        feature = feature_of_cover(parent_state, covers, r, parent_dual)
+        if feature < 0:
+            feature = _branching_feature(parent_state, parent_dual, c)
         for inside in range(2):
             _begin(
                 nodes, count, me, parent_state, parent_dual,
@@ -318,15 +323,18 @@ def _prove(local, terms, nodes, i, work):
 
 
 @step
-def _close_at_once(local, terms, prices, nodes, i, cheap, hits, n_hits, scanning):
+def _close_at_once(local, terms, prices, covers, nodes, i, cheap, hits, n_hits, scanning):
     """(CLOSED or OPEN, hits listed, seconds of scans) for a node that has not been bounded."""
     state = nodes.states[i]
+    if is_covered(state, covers):
+        return CLOSED, n_hits, scanning
     n_inside, n_free = _count(state, IN), _count(state, FREE)
     r = terms.k - n_inside
     if nodes.feature[i] < 0 or not 0 < r < n_free:
         return OPEN, n_hits, scanning
     seconds = scan_seconds(prices, n_free, n_inside, r)
-    if seconds > min(cheap, terms.close_below) or _is_left(terms, prices, nodes, i):
+    is_costly = seconds > min(cheap, terms.close_below) or has_many(state, covers, r, n_free)
+    if is_costly or _is_left(terms, prices, covers, nodes, i):
         return OPEN, n_hits, scanning
     found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
     if found < 0:
@@ -335,7 +343,7 @@ def _close_at_once(local, terms, prices, nodes, i, cheap, hits, n_hits, scanning
 
 
 @step
-def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanning):
+def _judge(local, terms, prices, covers, nodes, i, before, dropped, hits, n_hits, scanning):
     """(fate of a node that has been bounded, dropped, hits listed, seconds of scans)"""
     if nodes.bounds[i] >= terms.cutoff:
         return PRUNED, min(dropped, nodes.bounds[i]), n_hits, scanning
@@ -348,10 +356,13 @@ def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanni
     r = terms.k - n_inside
     if r < 0:
         return EMPTY, dropped, n_hits, scanning
+    if is_covered(state, covers):
+        return CLOSED, dropped, n_hits, scanning
     seconds = 0.0
     if 0 < r < n_free:
         seconds = scan_seconds(prices, n_free, n_inside, r)
-        is_costly = seconds > terms.close_below or _is_left(terms, prices, nodes, i)
+        is_costly = seconds > terms.close_below or has_many(state, covers, r, n_free)
+        is_costly = is_costly or _is_left(terms, prices, covers, nodes, i)
         if nodes.feature[i] < 0 or is_costly:
             return OPEN, dropped, n_hits, scanning
     found = _try_all(local, terms, state, n_inside, n_free, r, hits, n_hits)
@@ -361,12 +372,15 @@ def _judge(local, terms, prices, nodes, i, before, dropped, hits, n_hits, scanni
 
 
 @kernel
-def _is_left(terms, prices, nodes, i):
+def _is_left(terms, prices, covers, nodes, i):
     """Is a node left to a device, which closes it for less than a thread or its subtree would?"""
     if terms.leave_below <= 0.0 or nodes.feature[i] < 0:
         return False
     n_inside, n_free = _count(nodes.states[i], IN), _count(nodes.states[i], FREE)
-    return device_seconds(prices, n_free, n_inside, terms.k - n_inside) <= terms.leave_below
+    r = terms.k - n_inside
+    if has_many(nodes.states[i], covers, r, n_free):
+        return False
+    return device_seconds(prices, n_free, n_inside, r) <= terms.leave_below
 
 
 @step

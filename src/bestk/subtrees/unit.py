@@ -7,6 +7,7 @@ import numpy as np
 
 from bestk.bounds.kernels.cluster_ascent import Clusters
 from bestk.bounds.kernels.relaxation import Effort
+from bestk.subtrees.covers import NO_COVERS
 from bestk.supports.prices import Prices
 
 # What became of a node: proven to be of no use, given children, left open as the budget was spent,
@@ -34,7 +35,7 @@ class Subproblem:
     are IN at the root of a unit keep a small share of it, ``inside_share``, in a split of its own,
     which has to gain the share ``own_from`` of what is missing to the cutoff.
     With ``clusters`` these bound all nodes instead of charges. In a box, units of ``whole_from``
-    features on share the matrix.
+    features on share the matrix. Supports that contain one of ``covers`` need not be looked at.
     """
 
     A: np.ndarray = field(repr=False)
@@ -53,6 +54,7 @@ class Subproblem:
     inside_share: float
     own_from: float
     whole_from: int
+    covers: np.ndarray = field(default_factory=lambda: NO_COVERS, repr=False)
 
     @property
     def p(self) -> int:

@@ -1,7 +1,10 @@
 """The best model so far, always judged on the data themselves."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression
 
 Fits = dict[bytes, tuple[np.ndarray, float]]
@@ -12,8 +15,16 @@ class Incumbent:
     """Best support seen; ``value`` is its objective in units of y'y.
 
     Supports are offered in problem indices. Each is fitted once: fits are kept in a cache that the
-    whole tree, and all sizes k of a path, share.
+    whole tree, and all sizes k of a path, share. A search asks it what it is after: better models
+    that it ``improves`` on its way, and nothing that contains one of ``covers`` (rows of indices).
+    An enumeration may list ``most_hits`` supports, or as many as are worth fitting; supports with
+    features that repeat others may be left out unless ``copies_matter``.
     """
+
+    improves = True
+    covers = np.empty((0, 0), dtype=np.int64)
+    most_hits: int | None = None
+    copies_matter = False
 
     def __init__(self, problem: Regression, fits: Fits | None = None) -> None:
         self.problem = problem
@@ -25,6 +36,11 @@ class Incumbent:
     @property
     def value(self) -> float:
         return self.objective / self._scale
+
+    def offer_all(self, form: StandardForm, supports: Sequence[np.ndarray]) -> None:
+        """Supports in the numbers of a form."""
+        for support in supports:
+            self.offer(form.features[support])
 
     def offer(self, support: np.ndarray) -> float:
         """Fit a support exactly, keep it if it is better; returns its objective over y'y."""

@@ -53,7 +53,10 @@ class _Rest(NamedTuple):
 
 
 class Enumeration:
-    """The least value over all supports of a cell, or `target` where all of them reach it."""
+    """The least value over all supports of a cell, or `target` where all of them reach it.
+
+    Supports that contain one of `known` (live positions) are passed over.
+    """
 
     def __init__(
         self,
@@ -62,9 +65,10 @@ class Enumeration:
         judge: Judge,
         pool: ThreadPoolExecutor | None,
         device: PairScan | None = None,
+        known: list[np.ndarray] | None = None,
     ) -> None:
         self.evidence, self.target, self.judge = evidence, target, judge
-        self.pool, self.device = pool, device
+        self.pool, self.device, self.known = pool, device, known or []
         self.threads = 1 if pool is None else pool._max_workers
         self.n_supports = 0
 
@@ -73,10 +77,13 @@ class Enumeration:
 
         Small cells share the threads among them, large ones have all threads to themselves.
         """
-        counts = self._counts(cells)
+        counts, done = self._counts(cells), self._contain_known(cells == IN)
+        counts = [0 if is_done else count for count, is_done in zip(counts, done, strict=True)]
         self.n_supports += sum(count for count in counts if count <= limits().supports)
-        small = np.array([i for i, n in enumerate(counts) if n < limits().thread_supports], int)
-        values = dict.fromkeys(self._passed(cells, small, counts), max(self.target, 0.0))
+        few = limits().thread_supports
+        small = np.array([i for i, n in enumerate(counts) if n < few and not done[i]], int)
+        values = dict.fromkeys(np.flatnonzero(done).tolist(), max(self.target, 0.0))
+        values |= dict.fromkeys(self._passed(cells, small, counts), max(self.target, 0.0))
         rest = [int(i) for i in small if i not in values]
         found = shared(self.pool, self._alone.value, [self._cell(cells[i]) for i in rest])
         values.update(zip(rest, found, strict=True))
@@ -84,6 +91,13 @@ class Enumeration:
             values[i] if i in values else self.value(self._cell(cells[i]))
             for i in range(len(cells))
         ]
+
+    def _contain_known(self, has: np.ndarray) -> np.ndarray:
+        """Which rows, masks of live features, contain a known support?"""
+        found = np.zeros(len(has), dtype=np.bool_)
+        for support in self.known:
+            found |= has[:, support].all(axis=1)
+        return found
 
     def _counts(self, cells: np.ndarray) -> list[int]:
         """How many supports each cell has."""
@@ -119,7 +133,7 @@ class Enumeration:
     @cached_property
     def _alone(self) -> "Enumeration":
         """The same on one thread."""
-        return Enumeration(self.evidence, self.target, self.judge, None)
+        return Enumeration(self.evidence, self.target, self.judge, None, known=self.known)
 
     def value(self, cell: Cell) -> Any:
         """A lower bound on f over inside + (at most r of free); larger supports are no worse."""
@@ -131,10 +145,21 @@ class Enumeration:
         try:
             if least > 0.0:
                 for supports in self._by_length(self._hits(inside, free, r)):
+                    supports = self._unknown(supports)
+                    if len(supports) == 0:
+                        continue
                     least = min(least, float(self.judge.bounds(supports).min()))
         except Unjudged as reason:
             return reason
         return least
+
+    def _unknown(self, supports: np.ndarray) -> np.ndarray:
+        """Rows of supports that contain none of those known."""
+        if not self.known:
+            return supports
+        has = np.zeros((len(supports), len(self.evidence.c)), dtype=np.bool_)
+        np.put_along_axis(has, supports, True, axis=1)
+        return supports[~self._contain_known(has)]
 
     @staticmethod
     def _by_length(supports: list[np.ndarray]) -> list[np.ndarray]:

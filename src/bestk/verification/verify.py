@@ -147,7 +147,7 @@ def verify(
         return check.result()
     if exact:
         return check.exactly(X, y, weight)
-    with _limits(n_threads) as pool:
+    with threads_for(n_threads) as pool:
         return check.run(lambda: data.from_rows(certificate, X, y, weight), pool)
 
 
@@ -172,7 +172,7 @@ def verify_gram(
         return check.failed(_OTHER_DATA)
     if not check.is_wellformed(lambda: gram_digest(G, c, yy)):
         return check.result()
-    with _limits(n_threads) as pool:
+    with threads_for(n_threads) as pool:
         products = data.full_gram(G, c, float(yy))
         return check.run(lambda: data.from_gram(certificate, products), pool, products)
 
@@ -194,7 +194,7 @@ def verify_batches(
     rows = _checked(batches)
     if not check.is_wellformed(None):
         return check.result()
-    with _limits(n_threads) as pool:
+    with threads_for(n_threads) as pool:
         try:
             known = data.from_batches(certificate, rows, digest)
         except (Unfit, NoVariation) as reason:
@@ -231,7 +231,7 @@ def _require_small(X: np.ndarray) -> None:
 
 
 @contextmanager
-def _limits(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
+def threads_for(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
     """A pool of threads, None for one; BLAS is kept within a number that was given."""
     count = n_threads or cpu_count() or 1
     with nullcontext() if n_threads is None else threadpool_limits(limits=n_threads):
@@ -242,7 +242,7 @@ def _limits(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
                 yield pool
 
 
-class _FloatBackEnd:
+class FloatBackEnd:
     """Floating point with rigorous error bounds; see cover.BackEnd."""
 
     number: Any = float
@@ -301,9 +301,9 @@ class _Check:
         except (Unfit, NoVariation) as reason:
             return self.stopped(reason)
         self._warn(1 if pool is None else pool._max_workers)
-        enumeration = _enumeration(self.certificate, evidence, pool, self.device, products)
+        enumeration = enumeration_for(self.certificate, evidence, pool, self.device, products)
         nodes = FloatNodes(self.certificate, evidence, pool)
-        proven = cover(self.certificate, _FloatBackEnd(evidence, nodes, enumeration))
+        proven = cover(self.certificate, FloatBackEnd(evidence, nodes, enumeration))
         # Products of a few doubles, rounded down.
         value = min(float(proven.value), 2.0) * evidence.unit * (1.0 - 8 * UNIT)
         size = float(1.0 + np.abs(evidence.form_coef).sum())
@@ -393,9 +393,10 @@ def _target(certificate: Certificate, unit: float) -> float:
     return claim - 1e-11 * max(claim, _PERFECT)
 
 
-def _enumeration(
-    certificate: Certificate, evidence: Evidence, pool, device=None, products=None
+def enumeration_for(
+    certificate: Certificate, evidence: Evidence, pool, device=None, products=None, known=None
 ) -> Enumeration:
+    """What tries the supports of cells, against the bound that the certificate claims."""
     claim = certificate.lower_bound / evidence.unit
     enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
 
@@ -410,7 +411,8 @@ def _enumeration(
         return _exact_value(certificate, evidence, support, products)
 
     judge = Judge(evidence, enough, exactly)
-    return Enumeration(evidence, _target(certificate, evidence.unit), judge, pool, device)
+    target = _target(certificate, evidence.unit)
+    return Enumeration(evidence, target, judge, pool, device, known)
 
 
 def _exact_value(certificate: Certificate, evidence: Evidence, support, full) -> float | None:

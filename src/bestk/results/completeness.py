@@ -1,0 +1,137 @@
+"""The proof that a list of models is complete, as data.
+
+For every size of models there is a tree (see `certificate.ProofTree`). Each of its leaves holds no
+support below the threshold, but for those that contain a support of the list.
+"""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bestk.base.question import Question
+from bestk.results.certificate import (
+    ProofTree,
+    SplitRecord,
+    arrays_in,
+    cut,
+    ends_of,
+    joined,
+    proof_arrays,
+    proof_of,
+)
+
+FORMAT, VERSION = "bestk list of models", 1
+
+
+class SizeProof(NamedTuple):
+    """The tree for models of at most `size` features, and its splits."""
+
+    size: int
+    tree: ProofTree
+    splits: tuple[SplitRecord, ...]
+
+
+class ListedModel(NamedTuple):
+    """A support of the list, with coefficients whose objective is at most the threshold."""
+
+    support: np.ndarray
+    values: np.ndarray
+    intercept: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CompletenessCertificate(Question):
+    """A question, a threshold, models, and the proof that there are no others.
+
+    The claim: every model of the list has an objective of at most ``threshold``. Every admissible
+    support of at most k features, all that are included among them, whose best objective is below
+    the threshold contains the support of a listed model. With ``only_k`` that is claimed of
+    supports of exactly k features alone. None of the list contains another one.
+
+    ``copies`` and ``fingerprint`` are as in :class:`bestk.Certificate`.
+    """
+
+    fingerprint: str
+    threshold: float
+    only_k: bool
+    copies: np.ndarray = field(repr=False)
+    models: tuple[ListedModel, ...] = field(repr=False)
+    proofs: tuple[SizeProof, ...] = field(repr=False)
+
+    def verify(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_threads: int | None = None,
+        device: str = "cpu",
+    ):
+        """Check the claim on the data, with none of the code that made it.
+
+        Returns a :class:`bestk.verification.completeness.ListVerification`.
+        """
+        from bestk.verification.completeness import verify_list
+
+        return verify_list(self, X, y, sample_weight, n_threads=n_threads, device=device)
+
+    def save(self, path: str | Path) -> None:
+        """Write the certificate to a compressed npz file, which :meth:`load` reads."""
+        with open(path, "wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **self.to_arrays())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "CompletenessCertificate":
+        return cls.from_arrays(arrays_in(path))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Named plain arrays: what the file holds."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        plain["sizes"] = [proof.size for proof in self.proofs]
+        header = json.dumps({"format": FORMAT, "version": VERSION, **plain})
+        arrays = {
+            "list": np.array(header),
+            **{name: getattr(self, name) for name in _ARRAYS},
+            "models.ends": ends_of([model.support for model in self.models]),
+            "models.features": joined([model.support for model in self.models], np.int64),
+            "models.values": joined([model.values for model in self.models], np.float64),
+            "models.intercepts": np.array([m.intercept for m in self.models], dtype=np.float64),
+        }
+        for number, proof in enumerate(self.proofs):
+            named = proof_arrays(proof.tree, proof.splits).items()
+            arrays |= {f"{number}.{name}": array for name, array in named}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Any) -> "CompletenessCertificate":
+        header = json.loads(str(arrays["list"])) if "list" in arrays else {}
+        if header.get("format") != FORMAT:
+            raise ValueError("this file holds no list of models that bestk wrote")
+        if header["version"] != VERSION:
+            raise ValueError(
+                f"the list has format version {header['version']}, this bestk reads {VERSION}; "
+                "use the bestk that wrote it"
+            )
+        ends = arrays["models.ends"]
+        rows = zip(
+            cut(arrays["models.features"], ends), cut(arrays["models.values"], ends),
+            arrays["models.intercepts"].tolist(), strict=True,
+        )  # fmt: skip
+        proofs = []
+        for number, size in enumerate(header["sizes"]):
+            prefix = f"{number}."
+            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+            proofs.append(SizeProof(size, *proof_of(own)))
+        return cls(
+            **{name: header[name] for name in _PLAIN},
+            **{name: arrays[name] for name in _ARRAYS},
+            models=tuple(ListedModel(*row) for row in rows),
+            proofs=tuple(proofs),
+        )
+
+
+_PLAIN = ("fingerprint", "k", "alpha", "fit_intercept", "is_box_assumed", "threshold", "only_k")
+_ARRAYS = ("include", "exclude", "lower", "upper", "copies")

@@ -1,0 +1,162 @@
+"""All models below a level instead of the best one: what takes the place of an incumbent.
+
+The search is the same. Its cutoff is the level, which no model lowers; whatever an enumeration
+lists is fitted, and kept if it is below the level.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from bestk.base.settings import Settings
+from bestk.base.threads import Workers
+from bestk.devices.opening import open_device
+from bestk.form.presolve import Presolved
+from bestk.form.standard_form import StandardForm
+from bestk.problem.regression import Regression
+from bestk.results.certificate import ProofTree, SplitRecord
+from bestk.results.progress import make_progress
+from bestk.results.status import Status
+from bestk.search.lessons import Lessons
+from bestk.search.tree import Tree
+from bestk.subtrees.covers import as_rows, contains_one
+from bestk.subtrees.recorder import Recorder
+from bestk.supports.enumeration import by_length, may_beat
+from bestk.supports.incumbent import Fits, Incumbent
+
+# Supports that one enumeration may list; more have to be branched.
+_MOST_HITS = 200_000
+
+
+class Fitted(NamedTuple):
+    """A support with the best coefficients on it."""
+
+    support: np.ndarray
+    coef: np.ndarray
+    objective: float
+
+
+class TooMany(Exception):
+    """There are more models below the level than were asked for."""
+
+
+class Collector(Incumbent):
+    """All supports of `size` features with an objective of at most `level`.
+
+    Those that contain one of `known` are left out. `most` of them may be found; more raise TooMany.
+    """
+
+    improves = False
+    most_hits: int | None = _MOST_HITS
+
+    def __init__(
+        self,
+        problem: Regression,
+        fits: Fits,
+        *,
+        size: int,
+        level: float,
+        known: list[np.ndarray],
+        most: float = np.inf,
+    ) -> None:
+        self.size, self.level, self.most = size, level, most
+        self.found: dict[bytes, Fitted] = {}
+        self.covers = as_rows(known)
+        super().__init__(problem, fits)
+
+    @property
+    def value(self) -> float:
+        return self.level / self._scale
+
+    def offer_all(self, form: StandardForm, supports: Sequence[np.ndarray]) -> None:
+        """Those that products of the features rule out are not fitted."""
+        n_features = self.problem.n_features
+        for rows in by_length([np.sort(support) for support in supports]):
+            named = form.features[rows]
+            if len(self.covers):
+                new = ~contains_one(named, self.covers, n_features)
+                rows, named = rows[new], named[new]
+            if len(rows) > 32 and form.matrix.has_factors:
+                named = named[may_beat(form, rows, self.value)]
+            for support in named:
+                self.offer(support)
+
+    def offer(self, support: np.ndarray) -> float:
+        support = np.sort(np.asarray(support, dtype=np.intp))
+        key = support.tobytes()
+        if key not in self._fits:
+            self._fits[key] = self.problem.fit(support)
+        coef, objective = self._fits[key]
+        if objective < self.objective:
+            self.support, self.coef, self.objective = support, coef, objective
+        if len(support) == self.size and objective <= self.level:
+            self.found[key] = Fitted(support, coef, objective)
+            if len(self.found) > self.most:
+                raise TooMany
+        return objective / self._scale
+
+
+class NBest(Collector):
+    """The best supports of `size` features, `count` of them; the level is that of the last one."""
+
+    copies_matter = True
+
+    def __init__(self, problem: Regression, fits: Fits, *, size: int, count: int) -> None:
+        self.count = count
+        super().__init__(problem, fits, size=size, level=np.inf, known=[])
+
+    def offer(self, support: np.ndarray) -> float:
+        value = super().offer(support)
+        if len(self.found) > self.count:
+            worst = max(self.found, key=lambda key: self.found[key].objective)
+            del self.found[worst]
+        if len(self.found) == self.count:
+            self.level = max(fitted.objective for fitted in self.found.values())
+        return value
+
+
+class Collected(NamedTuple):
+    """How a search for all models has ended: nothing else lies below ``bound``."""
+
+    status: Status
+    bound: float
+    n_nodes: int
+    proof: tuple[ProofTree, tuple[SplitRecord, ...]] | None
+    engine: str
+
+    @property
+    def is_complete(self) -> bool:
+        return self.status is Status.OPTIMAL
+
+
+def collect(
+    presolved: Presolved,
+    k: int,
+    collector: Collector,
+    lessons: Lessons,
+    settings: Settings,
+    started: float,
+) -> Collected:
+    """Offer everything below its level to the collector, for models of at most k features."""
+    size = presolved.size(k)
+    if size <= 0 or size <= len(presolved.inside):
+        recorder = Recorder(settings.record_limit)
+        recorder.close_by_enumeration(0)
+        collector.offer(presolved.required)
+        words = Workers(settings.n_threads).words
+        return Collected(Status.OPTIMAL, collector.level, 0, recorder.proof(), words)
+    settings = replace(settings, gap_tol=0.0)
+    progress = make_progress(settings.progress)
+    try:
+        device, cluster = open_device(settings.device), settings.cluster()
+        with Workers(settings.n_threads, device, cluster) as pool:
+            tree = Tree(presolved, size, collector, lessons, settings, pool, progress, started)
+            status = tree.run()
+            words = pool.words
+    finally:
+        progress.close()
+    space = tree.space
+    bound = collector.level if status is Status.OPTIMAL else space.proven * collector._scale
+    return Collected(status, bound, space.n_nodes, space.recorder.proof(), words)

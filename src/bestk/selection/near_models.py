@@ -1,0 +1,317 @@
+"""Near-optimal models as a list: what they have in common, and how far their numbers may go."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bestk.base.validation import as_features, as_matrix, require_count
+from bestk.problem.regression import Regression
+from bestk.results.completeness import CompletenessCertificate
+from bestk.results.gaps import percent
+from bestk.results.result import Result
+from bestk.results.status import Status
+from bestk.search.solve import solve_problem
+from bestk.selection.ranges import Ellipsoid, ellipsoids
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearModel:
+    """One model of the list: the best coefficients on its support.
+
+    ``values`` are the coefficients of the support, ``coef`` those of all features.
+    ``is_borderline`` says that its objective equals the threshold up to rounding.
+    """
+
+    support: np.ndarray
+    values: np.ndarray
+    intercept: float
+    objective: float
+    is_borderline: bool
+    all_names: tuple[str, ...] = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(self.support)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.all_names[j] for j in self.support)
+
+    @property
+    def coef(self) -> np.ndarray:
+        coef = np.zeros(len(self.all_names))
+        coef[self.support] = self.values
+        return coef
+
+    def equation(self, digits: int = 4) -> str:
+        """Such as ``y = 2.1 + 0.3 a - 1.2 b``."""
+        terms = [f"{self.intercept:.{digits}g}"] if self.intercept != 0.0 or not self.size else []
+        for value, name in zip(self.values, self.names, strict=True):
+            sign = "-" if value < 0 else "+" if terms else ""
+            terms.append(f"{sign} {abs(value):.{digits}g} {name}".strip())
+        return "y = " + " ".join(terms)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearOptimal:
+    """All near-optimal models, by those from which all others follow.
+
+    An objective never rises when a feature is added. So the supports of at most k features with an
+    objective of at most ``threshold`` are those that contain, up to this size, one of ``models``:
+    the irreducible ones, which leave the set when any feature is dropped.
+
+    Attributes
+    ----------
+    models : tuple of NearModel
+        Best first.
+    threshold : float
+        The largest objective that counts as near-optimal.
+    within : float or None
+        The tolerance that was asked for, relative to the best objective.
+    best : Result
+        The best model of at most k features, with its own proof. It may be larger than any model of
+        the list that it contains.
+    complete : bool
+        Whether it is proven that nothing is missing.
+    complete_below : float
+        Below this objective nothing is missing; the threshold if the list is complete.
+    status : Status
+        Why the search ended.
+    copies : tuple of pairs (copy, original)
+        Features that repeat another one up to a factor: each may stand for the other in any model,
+        and only the original is listed.
+    only_k : bool
+        Whether the list has the best supports of exactly k features (``n_best``).
+    certificate : CompletenessCertificate or None
+        The proof; None unless complete.
+    """
+
+    k: int
+    alpha: float
+    threshold: float
+    within: float | None
+    best: Result
+    models: tuple[NearModel, ...] = field(repr=False)
+    complete: bool
+    complete_below: float
+    status: Status
+    copies: tuple[tuple[int, int], ...]
+    include: np.ndarray
+    exclude: np.ndarray
+    only_k: bool
+    n_nodes: int
+    seconds: float
+    engine: str
+    names: tuple[str, ...] = field(repr=False)
+    problem: Regression = field(repr=False)
+    certificate: CompletenessCertificate | None = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def __iter__(self) -> Iterator[NearModel]:
+        return iter(self.models)
+
+    def __getitem__(self, i: int) -> NearModel:
+        return self.models[i]
+
+    @property
+    def n_features(self) -> int:
+        return self.problem.n_features
+
+    @property
+    def n_samples(self) -> int | None:
+        return self.problem.n_samples
+
+    @property
+    def yy(self) -> float:
+        return self.problem.yy
+
+    # What they have in common -------------------------------------------------------------------
+
+    @cached_property
+    def has(self) -> np.ndarray:
+        """(models, p): which model has which feature?"""
+        has = np.zeros((len(self), self.n_features), dtype=bool)
+        for row, model in zip(has, self.models, strict=True):
+            row[model.support] = True
+        return has
+
+    @property
+    def necessary(self) -> np.ndarray:
+        """Features of every listed model: of every near-optimal one."""
+        return np.flatnonzero(self.has.all(axis=0)) if len(self) else np.zeros(0, dtype=np.intp)
+
+    @property
+    def possible(self) -> np.ndarray:
+        """Features of some listed model, but not of all."""
+        return np.flatnonzero(self.has.any(axis=0) & ~self.has.all(axis=0))
+
+    @property
+    def useless(self) -> np.ndarray:
+        """Features of no listed model: no near-optimal model needs them."""
+        return np.flatnonzero(~self.has.any(axis=0))
+
+    def inclusion(self) -> np.ndarray:
+        """Share of the listed models with each feature, (p,)."""
+        return self.has.mean(axis=0) if len(self) else np.zeros(self.n_features)
+
+    def contains(self, support: Any) -> bool:
+        """Is the best model on these features, at most k of them, near-optimal?
+
+        Features by name or number; copies count as what they repeat.
+        """
+        chosen = as_features("support", support, self.n_features, self.problem.feature_names)
+        wanted = set(chosen.tolist())
+        if len(wanted) > self.k:
+            raise ValueError(f"support has {len(wanted)} features, more than k = {self.k}")
+        original = dict(self.copies)
+        wanted = {original.get(j, j) for j in wanted} | set(self.include.tolist())
+        if self.only_k:
+            return any(wanted == set(model.support.tolist()) for model in self.models)
+        return any(wanted.issuperset(model.support.tolist()) for model in self.models)
+
+    def filter(
+        self, include: Any = None, exclude: Any = None, max_size: int | None = None
+    ) -> tuple[NearModel, ...]:
+        """The listed models with all of some features and none of others, best first."""
+        p, names = self.n_features, self.problem.feature_names
+        required = as_features("include", include, p, names)
+        forbidden = as_features("exclude", exclude, p, names)
+        keep = np.all(self.has[:, required], axis=1) & ~np.any(self.has[:, forbidden], axis=1)
+        keep = np.asarray(keep)
+        if max_size is not None:
+            require_count("max_size", max_size, least=0)
+            keep &= self.has.sum(axis=1) <= max_size
+        return tuple(model for model, kept in zip(self.models, keep, strict=True) if kept)
+
+    def replacements(self, feature: Any) -> tuple[NearModel, ...]:
+        """The listed models without a feature, best first: what can stand in for it."""
+        return self.filter(exclude=[feature])
+
+    # How far numbers may go ---------------------------------------------------------------------
+
+    @cached_property
+    def _ellipsoids(self) -> list[Ellipsoid]:
+        supports = [model.support for model in self.models]
+        objectives = [model.objective for model in self.models]
+        coefs = [model.values for model in self.models]
+        return ellipsoids(self.problem, supports, coefs, objectives, self.threshold)
+
+    def model_ranges(self) -> list[np.ndarray]:
+        """For each model (size, 2): the range of each coefficient on this support.
+
+        Over all coefficients there with an objective of at most the threshold: an ellipsoid, cut
+        off at the bounds where there are some.
+        """
+        return [ellipsoid.coordinate_ranges() for ellipsoid in self._ellipsoids]
+
+    def coefficient_ranges(self) -> np.ndarray:
+        """(p, 2): the range of each coefficient over all listed supports; 0 where it is absent."""
+        ranges = np.zeros((self.n_features, 2))
+        if not len(self):
+            return np.full((self.n_features, 2), np.nan)
+        lowest, highest = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
+        for model, own in zip(self.models, self.model_ranges(), strict=True):
+            lowest[model.support] = np.minimum(lowest[model.support], own[:, 0])
+            highest[model.support] = np.maximum(highest[model.support], own[:, 1])
+        absent = ~self.has.all(axis=0)
+        lowest[absent], highest[absent] = (
+            np.minimum(lowest[absent], 0.0),
+            np.maximum(highest[absent], 0.0),
+        )
+        ranges[:, 0], ranges[:, 1] = lowest, highest
+        return ranges
+
+    def predictions(self, X: Any) -> np.ndarray:
+        """(models, n, 3): lowest, fitted and highest prediction of each model for rows of X.
+
+        Over all coefficients, the intercept among them, with an objective of at most the threshold.
+        """
+        X = np.asarray(as_matrix("X", X), dtype=np.float64)
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X has {X.shape[1]} features, the models have {self.n_features}")
+        found = np.empty((len(self), len(X), 3))
+        for own, model, ellipsoid in zip(found, self.models, self._ellipsoids, strict=True):
+            own[:, 1] = model.intercept + X[:, model.support] @ model.values
+            own[:, 0], own[:, 2] = ellipsoid.prediction_ranges(X).T
+        return found
+
+    def prediction_range(self, X: Any) -> np.ndarray:
+        """(n, 2): the range of predictions for rows of X over all near-optimal models."""
+        found = self.predictions(X)
+        if not len(self):
+            return np.full((found.shape[1], 2), np.nan)
+        return np.column_stack([found[:, :, 0].min(axis=0), found[:, :, 2].max(axis=0)])
+
+    def importance(self, **options: Any) -> "dict[int, Result]":
+        """For each feature of the best model, the best model of at most k features without it.
+
+        Each is a Result with a proof of its own: how much worse does it get without the feature?
+        Features that the best model lacks cost nothing. `options` are those of
+        :func:`bestk.solve`.
+        """
+        return {
+            int(j): solve_problem(
+                self.problem, self.k, include=self.include, exclude=[*self.exclude, j], **options
+            )
+            for j in np.setdiff1d(self.best.support, self.include)
+        }
+
+    # For people ---------------------------------------------------------------------------------
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row for each model, its objective, size and coefficients."""
+        import pandas as pd
+
+        frame = pd.DataFrame([model.coef for model in self.models], columns=list(self.names))
+        best = self.best.objective
+        worse = [model.objective / best - 1.0 if best > 0 else 0.0 for model in self.models]
+        frame.insert(0, "objective", [model.objective for model in self.models])
+        frame.insert(1, "worse_by", worse)
+        frame.insert(2, "size", [model.size for model in self.models])
+        frame.insert(3, "borderline", [model.is_borderline for model in self.models])
+        return frame
+
+    def plot(self, ax: Any = None) -> Any:
+        """Objectives and features of the best models; returns the Axes."""
+        from bestk.show.near_optimal_plot import plot_near_optimal
+
+        return plot_near_optimal(self, ax=ax)
+
+    def to_html(self, path: Any, X: Any = None) -> None:
+        """Write one self-contained page to explore the models; rows of X show their predictions."""
+        from bestk.show.explorer import write_explorer
+
+        write_explorer(self, path, X=X)
+
+    def __str__(self) -> str:
+        named = self.names
+        kind = f"the {len(self)} best of exactly {self.k}" if self.only_k else f"{len(self)} models"
+        lines = [f"bestk: {kind} of {self.n_features} features"]
+        share = "" if self.within is None else f"  ({percent(self.within)} above the best)"
+        lines += [
+            f"  status       {self.status}",
+            f"  threshold    {self.threshold:.10g}{share}",
+            f"  best         {self.best.objective:.10g}",
+        ]
+        if self.complete:
+            lines.append("  complete     yes: no other model is below the threshold")
+        else:
+            lines.append(f"  complete     below {self.complete_below:.10g} only")
+        for word in ("necessary", "possible"):
+            some = getattr(self, word)
+            shown = ", ".join(named[j] for j in some[:12]) + (", ..." if len(some) > 12 else "")
+            lines.append(f"  {word:<12} {shown or 'none'}")
+        lines.append(f"  useless      {len(self.useless)} features")
+        lines += [f"  copies       {named[a]} repeats {named[b]}" for a, b in self.copies[:5]]
+        for model in self.models[:8]:
+            text = ", ".join(model.names) or "no feature"
+            mark = " (borderline)" if model.is_borderline else ""
+            lines.append(f"  {model.objective:<12.7g} {text}{mark}")
+        if len(self) > 8:
+            lines.append(f"  ... and {len(self) - 8} more")
+        return "\n".join(lines)

@@ -1,0 +1,279 @@
+"""Is a list of models complete? Checked on the data, with none of the code that made it.
+
+For every size a tree covers all supports. Each leaf is proven not to be below the threshold, or
+tried support by support, but for what contains a support of the list. So no support is below the
+threshold that does not contain one of the list, and the models of the list are evaluated on the
+data. That the supports of the list are irreducible follows: a smaller one below the threshold would
+have to contain a listed one itself.
+"""
+
+import time
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from bestk.base.collections import is_collection
+from bestk.base.fingerprint import fingerprint, rows_digest
+from bestk.base.validation import as_matrix, as_vector, as_weights, require_device, require_finite
+from bestk.results.certificate import Certificate
+from bestk.results.completeness import CompletenessCertificate, SizeProof
+from bestk.verification import evidence as data
+from bestk.verification.cover import cover
+from bestk.verification.evidence import Evidence, NoVariation, Unfit
+from bestk.verification.nodes import FloatNodes
+from bestk.verification.numerics.rounding import LONG, UNIT
+from bestk.verification.on_device import open_scan
+from bestk.verification.verify import FloatBackEnd, enumeration_for, threads_for
+from bestk.verification.wellformed import flaws
+
+# How far a claim may exceed what is verified, of the threshold and of y'y: both were rounded.
+_TOLERANCE, _OF_SIZE = 4e-9, 4e-12
+_OTHER_DATA = "the data or the problem are not those of the certificate (fingerprint)"
+# Reasons that are listed.
+_MOST = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListVerification:
+    """What was verified of a list of models.
+
+    ``n_models`` were evaluated on the data, ``n_supports`` tried one by one, and ``threshold`` is
+    what is proven for all others.
+    """
+
+    is_valid: bool
+    failures: tuple[str, ...]
+    threshold: float
+    n_models: int
+    n_nodes: int
+    n_supports: int
+    assumptions: tuple[str, ...]
+    seconds: float
+
+    def __bool__(self) -> bool:
+        return self.is_valid
+
+    def __str__(self) -> str:
+        lines = [f"{'Verified' if self.is_valid else 'NOT verified'}, rounding accounted for"]
+        lines += [f"  failure: {failure}" for failure in self.failures]
+        lines += [
+            f"  models       {self.n_models}, and no other below the threshold",
+            f"  threshold    {self.threshold:.10g}",
+            f"  nodes        {self.n_nodes}",
+            f"  supports     {self.n_supports} tried one by one",
+            f"  seconds      {self.seconds:.3g}",
+        ]
+        return "\n".join(lines + [f"  assumption: {text}" for text in self.assumptions])
+
+
+def verify_list(
+    certificate: CompletenessCertificate,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    n_threads: int | None = None,
+    device: str = "cpu",
+) -> ListVerification:
+    """Does the claim of a list hold for these rows? Parameters as in `verify`."""
+    if is_collection(X):
+        raise TypeError("lists of models are verified on arrays; pass X.compute() and y.compute()")
+    X = as_matrix("X", X)
+    y = as_vector("y", y, length=X.shape[0], of="rows of X")
+    weight = as_weights(sample_weight, X.shape[0])
+    require_finite("X", X)
+    require_finite("y", y)
+    scan = None if require_device(device) == "cpu" else open_scan(device)
+    check = _ListCheck(certificate, X, y, weight)
+    if not check.is_wellformed():
+        return check.result()
+    with threads_for(n_threads) as pool:
+        check.models()
+        for proof in certificate.proofs:
+            check.size(proof, pool, scan)
+    check.all_sizes()
+    return check.result()
+
+
+class _ListCheck:
+    def __init__(self, certificate: CompletenessCertificate, X, y, weight) -> None:
+        self.certificate, self.X, self.y, self.weight = certificate, X, y, weight
+        self.start, self.failures = time.perf_counter(), list[str]()
+        self.n_nodes = self.n_supports = 0
+        self.assumptions: set[str] = set()
+        self.threshold = np.inf
+        self.n_live: dict[int, int] = {}  # by size: how many features may enter a model
+
+    def result(self) -> ListVerification:
+        return ListVerification(
+            is_valid=not self.failures,
+            failures=tuple(self.failures[:_MOST]),
+            threshold=min(self.threshold, float(self.certificate.threshold)),
+            n_models=len(self.certificate.models),
+            n_nodes=self.n_nodes,
+            n_supports=self.n_supports,
+            assumptions=tuple(sorted(self.assumptions)),
+            seconds=time.perf_counter() - self.start,
+        )
+
+    def is_wellformed(self) -> bool:
+        c, p = self.certificate, self.X.shape[1]
+        if len(np.atleast_1d(c.lower)) != p:
+            self.failures.append(_OTHER_DATA)
+            return False
+        if not (np.isfinite(c.threshold) and c.threshold >= 0.0):
+            self.failures.append(f"the threshold is {c.threshold}")
+        for i, model in enumerate(c.models):
+            support = np.asarray(model.support)
+            plain = support.ndim == 1 and (support.size == 0 or support.dtype.kind in "iu")
+            if not plain or np.shape(model.values) != support.shape:
+                self.failures.append(f"model {i} is malformed")
+            elif support.size and not (support.min() >= 0 and support.max() < p):
+                self.failures.append(f"model {i} has features out of range")
+            elif (np.diff(support) <= 0).any():
+                self.failures.append(f"model {i} lists its features out of order or twice")
+            elif not np.isfinite([*np.asarray(model.values, float), model.intercept]).all():
+                self.failures.append(f"model {i} has coefficients that are not finite")
+        for proof in c.proofs:
+            found = flaws(self._of_size(proof))
+            self.failures += [f"models of size {proof.size}: {flaw}" for flaw in found]
+        if self.failures:
+            return False
+        if fingerprint(rows_digest(self.X, self.y, self.weight), c) != c.fingerprint:
+            self.failures.append(_OTHER_DATA)
+        return not self.failures
+
+    def _of_size(self, proof: SizeProof) -> Certificate:
+        """The claim for one size in the words of a certificate of one model, which is empty."""
+        c = self.certificate
+        return Certificate(
+            k=proof.size,
+            alpha=c.alpha,
+            fit_intercept=c.fit_intercept,
+            include=c.include,
+            exclude=c.exclude,
+            lower=c.lower,
+            upper=c.upper,
+            is_box_assumed=c.is_box_assumed,
+            fingerprint=c.fingerprint,
+            coef=np.zeros(self.X.shape[1]),
+            intercept=0.0,
+            objective=float(c.threshold),
+            lower_bound=float(c.threshold),
+            copies=c.copies,
+            splits=proof.splits,
+            tree=proof.tree,
+        )
+
+    # The models of the list ---------------------------------------------------------------------
+
+    def models(self) -> None:
+        c = self.certificate
+        weight = np.ones(len(self.y)) if self.weight is None else self.weight
+        y = self.y.astype(LONG)
+        centre = np.sum(weight * y) / np.sum(weight) if c.fit_intercept and weight.any() else 0.0
+        size = float(np.sum(weight * (y - centre) ** 2))
+        most = c.threshold * (1.0 + _TOLERANCE) + _OF_SIZE * size
+        for i, model in enumerate(c.models):
+            self.failures += [f"model {i}: {flaw}" for flaw in self._flaws(model)]
+            values = model.values.astype(LONG)
+            fitted = model.intercept + self.X[:, model.support].astype(LONG) @ values
+            loss = float(np.sum(weight * (y - fitted) ** 2) + c.alpha * np.sum(values**2))
+            if not loss <= most:
+                self.failures.append(
+                    f"model {i} has the objective {loss:.12g}, above the threshold"
+                )
+        self.failures += _containments([frozenset(m.support.tolist()) for m in c.models])
+
+    def _flaws(self, model) -> list[str]:
+        c, found = self.certificate, []
+        if len(model.support) > c.k:
+            found.append(f"it has {len(model.support)} features, more than k = {c.k}")
+        if len(np.setdiff1d(c.include, model.support)):
+            found.append("it lacks an included feature")
+        if len(np.intersect1d(c.exclude, model.support)):
+            found.append("it has an excluded feature")
+        slack = 1e-12 * np.abs(model.values)
+        low, high = c.lower[model.support], c.upper[model.support]
+        if ((model.values < low - slack) | (model.values > high + slack)).any():
+            found.append("a coefficient is out of its bounds")
+        if model.intercept != 0.0 and not c.fit_intercept:
+            found.append("it has an intercept, the problem has none")
+        return found
+
+    # All others ---------------------------------------------------------------------------------
+
+    def size(self, proof: SizeProof, pool, scan) -> None:
+        """No other model of at most so many features is below the threshold."""
+        claim = self._of_size(proof)
+        self.n_nodes += len(proof.tree)
+        try:
+            evidence = data.from_rows(claim, self.X, self.y, self.weight)
+        except NoVariation:
+            self.n_live[proof.size] = 0
+            if not any(len(np.setdiff1d(m.support, claim.include)) == 0 for m in self._listed):
+                self.failures.append("y has no variation: the empty model should be listed")
+            return
+        except Unfit as reason:
+            self.failures.append(str(reason))
+            return
+        self.n_live[proof.size] = len(evidence.live)
+        known = self._known(evidence)
+        enumeration = enumeration_for(claim, evidence, pool, scan, known=known)
+        nodes = FloatNodes(claim, evidence, pool)
+        proven = cover(claim, FloatBackEnd(evidence, nodes, enumeration))
+        value = float(proven.value) * evidence.unit * (1.0 - 8 * UNIT)
+        self.n_supports += enumeration.n_supports
+        self.assumptions.update(evidence.assumptions)
+        self.failures += [f"models of size {proof.size}: {text}" for text in proven.failures]
+        least = self.certificate.threshold * (1.0 - _TOLERANCE) - _OF_SIZE * evidence.unit
+        if value < least:
+            self.failures.append(
+                f"models of size {proof.size}: others are proven only to be above {value:.12g}, "
+                f"not above {self.certificate.threshold:.12g}; {proven.weakest}"
+            )
+            self.threshold = min(self.threshold, value)
+
+    @property
+    def _listed(self):
+        return self.certificate.models
+
+    def _known(self, evidence: Evidence) -> list[np.ndarray]:
+        """Supports of the list as live positions; what cannot enter a model does not matter."""
+        places = [evidence.position[model.support] for model in self._listed]
+        return [place[place >= 0] for place in places]
+
+    def all_sizes(self) -> None:
+        """Is there a proof for each size for which one is needed?"""
+        c = self.certificate
+        sizes = [proof.size for proof in c.proofs]
+        if len(set(sizes)) < len(sizes):
+            self.failures.append("there are two proofs for one size")
+        if c.only_k:
+            if sizes != [c.k]:
+                self.failures.append(f"there is no proof for models of {c.k} features")
+            return
+        if any(len(np.setdiff1d(model.support, c.include)) == 0 for model in self._listed):
+            return  # every support contains this one
+        for size in range(len(c.include), c.k + 1):
+            if size not in sizes and not any(
+                smaller < size and self.n_live.get(smaller, np.inf) <= smaller for smaller in sizes
+            ):
+                self.failures.append(f"there is no proof for models of {size} features")
+
+
+def _containments(supports: list[frozenset[int]]) -> list[str]:
+    """Supports of the list that contain others, or stand there twice."""
+    known, sizes = set(supports), sorted({len(support) for support in supports})
+    found = []
+    if len(known) < len(supports):
+        found.append("a model is listed twice")
+    for i, support in enumerate(supports):
+        smaller = (size for size in sizes if size < len(support))
+        if any(
+            frozenset(part) in known for size in smaller for part in combinations(support, size)
+        ):
+            found.append(f"model {i} contains another one of the list")
+    return found

@@ -1,0 +1,426 @@
+"""Lists of near-optimal models against brute force over all supports."""
+
+from dataclasses import replace
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+from helpers import instances
+from helpers.checks import assert_same, configuration
+from helpers.seeds import seeds
+from scipy.optimize import minimize
+
+import bestk
+from bestk import Status
+from bestk.results.completeness import ListedModel
+
+TOLERANCES = (0.0, 0.02, 0.1, 0.5, 3.0)
+
+
+def supports_of(instance):
+    """All admissible supports of at most k features."""
+    options, p = instance.options, instance.X.shape[1]
+    include = set(options.get("include", ()))
+    allowed = [j for j in range(p) if j not in set(options.get("exclude", ()))]
+    sizes = range(len(include), min(instance.k, len(allowed)) + 1)
+    every = chain.from_iterable(combinations(allowed, size) for size in sizes)
+    return [support for support in every if include <= set(support)]
+
+
+def doubt(instance, threshold):
+    """What rounding may move an objective by."""
+    y, weight = instance.y.astype(float), instance.options.get("sample_weight", 1.0)
+    yy = float((weight * y * y).sum())
+    return instances.tolerance(instance, threshold, yy) + 3e-9 * threshold + 3e-12 * yy
+
+
+def check_list(instance, found):
+    """Whatever is below the threshold is on the list, and nothing else."""
+    include = set(instance.options.get("include", ()))
+    slack = doubt(instance, found.threshold)
+    limit = found.complete_below
+    losses = {support: instance.loss(support) for support in supports_of(instance)}
+    for support, loss in losses.items():
+        if loss < limit - slack:
+            assert found.contains(list(support)), (support, loss, limit)
+        if found.contains(list(support)):
+            assert loss <= found.threshold + slack
+    for model in found.models:
+        support = tuple(model.support.tolist())
+        assert model.objective == pytest.approx(losses[support], rel=1e-6, abs=slack)
+        for j in set(support) - include:
+            smaller = tuple(i for i in support if i != j)
+            assert losses[smaller] > found.threshold - slack, "it could be smaller"
+    chosen = [set(model.support.tolist()) for model in found.models]
+    assert not any(a < b for a in chosen for b in chosen)
+    assert [m.objective for m in found.models] == sorted(m.objective for m in found.models)
+
+
+def listed(seed, **settings):
+    instance = instances.make(seed)
+    rng = np.random.default_rng([seed, 77])
+    within = float(rng.choice(TOLERANCES))
+    found = bestk.near_optimal(
+        instance.X, instance.y, instance.k, within=within, **instance.options, **settings
+    )
+    return instance, found
+
+
+def is_undecidable(found):
+    """Perfect fits cannot be told apart: lists of them end before they are complete."""
+    return found.status is Status.PERFECT_FIT
+
+
+@seeds(1000, chunk=50)
+def test_lists_are_those_of_brute_force(seed):
+    instance, found = listed(seed, n_threads=1)
+    check_list(instance, found)
+    assert found.complete or is_undecidable(found)
+
+
+@seeds(600, start=5000, chunk=50)
+def test_trees_list_what_brute_force_lists(seed, force):
+    """Units of few nodes, nothing closed at once."""
+    force.closed_in_units_only()
+    force.units(nodes=3, in_flight=2, close=0.0 if seed % 2 else 1.0)
+    instance, found = listed(seed, n_threads=1)
+    check_list(instance, found)
+    assert found.complete or is_undecidable(found)
+
+
+@seeds(600, start=9000, chunk=50)
+def test_any_method_and_any_limit(seed):
+    settings = configuration(seed)
+    instance, found = listed(seed, **settings)
+    check_list(instance, found)
+    if settings["node_limit"] is None:
+        assert found.complete or is_undecidable(found)
+
+
+# Certificates -----------------------------------------------------------------------------------
+
+
+def verify(instance, certificate):
+    weight = instance.options.get("sample_weight")
+    return certificate.verify(instance.X, instance.y, weight, n_threads=1)
+
+
+def mutated(certificate, rng):
+    """(what was done, a certificate that lists something else)"""
+    models = list(certificate.models)
+    kind = rng.choice(["drop", "superset", "stranger", "threshold", "no proof", "coefficient"])
+    if kind == "drop" and models:
+        del models[rng.integers(len(models))]
+        return kind, replace(certificate, models=tuple(models))
+    if kind == "superset" and models:
+        model = models[rng.integers(len(models))]
+        more = np.setdiff1d(np.arange(len(certificate.lower)), model.support)
+        if len(more) and len(model.support) < certificate.k:
+            support = np.append(model.support, more[0])
+            order = np.argsort(support)
+            values = np.append(model.values, 0.0)[order]
+            models.append(model._replace(support=support[order], values=values))
+            return kind, replace(certificate, models=tuple(models))
+    if kind == "stranger" and certificate.k > 0:
+        support = rng.permutation(len(certificate.lower))[:1]
+        models.append(ListedModel(support, np.zeros(1), 0.0))
+        return kind, replace(certificate, models=tuple(models))
+    if kind == "threshold" and certificate.proofs[-1].size > len(certificate.include):
+        return kind, replace(certificate, threshold=2.0 * certificate.threshold + 1e-3)
+    if kind == "no proof" and len(certificate.proofs) > 1:
+        return kind, replace(certificate, proofs=certificate.proofs[:-1])
+    if kind == "coefficient" and models and len(models[0].support):
+        models[0] = models[0]._replace(values=models[0].values * 3.0 + 1.0)
+        return kind, replace(certificate, models=tuple(models))
+    return "nothing", certificate
+
+
+def is_still_true(instance, certificate):
+    """By brute force: does a mutated list happen to be right?"""
+    slack = doubt(instance, certificate.threshold)
+    listed = [set(model.support.tolist()) for model in certificate.models]
+    original = dict(certificate.copies.tolist())
+    for support in supports_of(instance):
+        below = instance.loss(support) < certificate.threshold - slack
+        if below and not any(one <= {original.get(j, j) for j in support} for one in listed):
+            return False
+    return True
+
+
+@seeds(1200, chunk=60)
+def test_lists_are_verified_and_mutated_ones_refused(seed):
+    instance, found = listed(seed, n_threads=1)
+    if found.certificate is None:
+        assert is_undecidable(found)
+        return
+    verdict = verify(instance, found.certificate)
+    assert verdict, verdict
+    rng = np.random.default_rng([seed, 8])
+    for _ in range(3):
+        kind, other = mutated(found.certificate, rng)
+        verdict = verify(instance, other)
+        if kind == "nothing":
+            continue
+        if kind == "superset" or not is_still_true(instance, other):
+            assert not verdict, kind
+
+
+def test_what_was_dropped_is_refused():
+    X, y, _ = bestk.datasets.make_synthetic(100, 12, k=4, rho=0.9)
+    found = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.3)
+    certificate = found.certificate
+    assert len(found) > 3
+    assert certificate.verify(X, y)
+    for i in range(len(found)):
+        fewer = certificate.models[:i] + certificate.models[i + 1 :]
+        assert not replace(certificate, models=fewer).verify(X, y)
+    stranger = ListedModel(np.array([0]), np.zeros(1), 0.0)
+    assert not replace(certificate, models=(*certificate.models, stranger)).verify(X, y)
+    assert not certificate.verify(X, y + 1.0)
+    assert not certificate.verify(X[:, ::-1].copy(), y)
+
+
+def test_a_list_of_a_tree_with_units_is_verified(force):
+    """Known supports end nodes inside of units, and the verifier finds that for itself."""
+    force.closed_in_units_only()
+    force.units(nodes=5, in_flight=3, close=0.0)
+    X, y, _ = bestk.datasets.make_synthetic(30, 16, k=8, rho=0.9)
+    found = bestk.near_optimal(X, y, 5, alpha=1e-2, within=0.8, n_threads=2)
+    assert len({model.size for model in found.models}) > 1
+    assert found.n_nodes > 50
+    assert found.certificate.verify(X, y)
+
+
+def test_a_certificate_survives_a_file(tmp_path):
+    X, y, _ = bestk.datasets.make_synthetic(60, 10, k=3, rho=0.7)
+    found = bestk.near_optimal(X, y, 4, alpha=0.5, within=0.1, include=[2], fit_intercept=True)
+    path = tmp_path / "list.npz"
+    found.certificate.save(path)
+    again = type(found.certificate).load(path)
+    assert again.verify(X, y)
+    assert again.threshold == found.threshold
+    assert [m.support.tolist() for m in again.models] == [m.support.tolist() for m in found]
+    found.best.certificate.save(path)
+    with pytest.raises(ValueError, match="no list of models"):
+        type(found.certificate).load(path)
+
+
+# The best ones of one size ----------------------------------------------------------------------
+
+
+@seeds(400, chunk=40)
+def test_the_n_best_are_those_of_brute_force(seed):
+    instance = instances.make(seed)
+    if instance.regime in ("copies", "duplicate", "collinear", "perfect_fit", "zero_y", "wide"):
+        return
+    n = 1 + seed % 7
+    found = bestk.near_optimal(
+        instance.X, instance.y, instance.k, n_best=n, n_threads=1, **instance.options
+    )
+    if found.copies:
+        return  # supports with copies are not listed
+    useful = np.flatnonzero((instance.X != 0.0).any(axis=0))
+    lower, upper = instance.options.get("bounds", (-np.inf, np.inf))
+    if len(useful) < instance.X.shape[1] or np.any(np.asarray(lower) == np.asarray(upper)):
+        return
+    every = [S for S in supports_of(instance) if len(S) == min(instance.k, found.models[0].size)]
+    losses = sorted(instance.loss(support) for support in every)
+    slack = doubt(instance, losses[-1])
+    assert found.complete or is_undecidable(found)
+    assert len(found) == min(n, len(losses))
+    np.testing.assert_allclose(
+        [model.objective for model in found], losses[: len(found)], rtol=1e-7, atol=slack
+    )
+
+
+def test_the_n_best_of_a_larger_problem_are_proven():
+    X, y, _ = bestk.datasets.make_synthetic(100, 16, k=4, rho=0.8)
+    found = bestk.near_optimal(X, y, 4, alpha=0.1, n_best=25)
+    problem = bestk.Problem.from_data(X, y, alpha=0.1)
+    losses = sorted(problem.fit(np.array(S))[1] for S in combinations(range(16), 4))
+    np.testing.assert_allclose([model.objective for model in found], losses[:25], rtol=1e-9)
+    assert found.complete
+    assert found.only_k
+    assert found.certificate.verify(X, y)
+    fewer = replace(found.certificate, models=found.certificate.models[1:])
+    assert not fewer.verify(X, y)
+
+
+# Thresholds and limits --------------------------------------------------------------------------
+
+
+def test_an_absolute_threshold():
+    X, y, _ = bestk.datasets.make_synthetic(100, 12, k=4, rho=0.9)
+    relative = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.3)
+    absolute = bestk.near_optimal(X, y, 3, alpha=0.1, below=relative.threshold)
+    assert [m.support.tolist() for m in absolute] == [m.support.tolist() for m in relative]
+    assert absolute.within is None
+    nothing = bestk.near_optimal(X, y, 3, alpha=0.1, below=0.5 * relative.best.objective)
+    assert len(nothing) == 0
+    assert nothing.complete
+    assert nothing.certificate.verify(X, y)
+    assert len(nothing.useless) == 12
+    assert np.isnan(nothing.coefficient_ranges()).all()
+
+
+def test_too_many_models_leave_the_best_ones():
+    X, y, _ = bestk.datasets.make_synthetic(100, 14, k=5, rho=0.9)
+    whole = bestk.near_optimal(X, y, 4, alpha=0.1, within=0.5)
+    some = bestk.near_optimal(X, y, 4, alpha=0.1, within=0.5, max_models=10)
+    assert len(whole) > 10 >= len(some) > 0
+    assert not some.complete
+    assert some.complete_below < some.threshold == whole.threshold
+    assert some.certificate.verify(X, y)  # of what it is complete below
+    check = bestk.near_optimal(X, y, 4, alpha=0.1, below=some.complete_below)
+    assert [m.support.tolist() for m in check] == [m.support.tolist() for m in some]
+
+
+@pytest.mark.parametrize("limits", [{"node_limit": 3}, {"time_limit": 0.0}, {"callback": bool}])
+def test_a_limit_leaves_an_honest_list(limits, force):
+    force.units(nodes=3, in_flight=2, close=0.0)
+    X, y, _ = bestk.datasets.make_synthetic(60, 14, k=5, rho=0.9)
+    whole = bestk.near_optimal(X, y, 5, alpha=0.01, within=0.3)
+    some = bestk.near_optimal(X, y, 5, alpha=0.01, within=0.3, **limits)
+    assert not some.complete
+    assert some.certificate is None
+    assert some.status in (Status.NODE_LIMIT, Status.TIME_LIMIT, Status.STOPPED)
+    assert some.complete_below < some.threshold
+    for model in whole.models:
+        if model.objective < some.complete_below * (1 - 1e-9):
+            assert some.contains(model.support)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_the_list_does_not_depend_on_threads(threads, force):
+    force.closed_in_units_only()
+    force.units(nodes=5, in_flight=3, close=0.0)
+    X, y, _ = bestk.datasets.make_synthetic(60, 14, k=5, rho=0.9)
+    one = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, n_threads=1)
+    many = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, n_threads=threads)
+    assert one.n_nodes == many.n_nodes
+    assert_same(one.certificate, many.certificate)
+
+
+def test_copies_are_stated_and_may_be_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 5))
+    X[:, 4] = -2.0 * X[:, 1]
+    y = X[:, 0] + X[:, 1] + 0.1 * rng.standard_normal(50)
+    found = bestk.near_optimal(X, y, 2, within=0.1)
+    assert found.copies == ((4, 1),)
+    assert found.contains([0, 1])
+    assert found.contains([0, 4])
+    assert not found.contains([1, 4])
+    assert "repeats" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"within": -0.1}, "within"),
+        ({"within": np.nan}, "within"),
+        ({"below": -1.0}, "below"),
+        ({"n_best": 0}, "n_best"),
+        ({"n_best": 3, "below": 1.0}, "n_best and below"),
+        ({"max_models": 0}, "max_models"),
+        ({"checkpoint": "x"}, "checkpoint"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, name, easy_data):
+    with pytest.raises((ValueError, TypeError), match=name):
+        bestk.near_optimal(*easy_data, 2, **arguments)
+
+
+# What the list tells ----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, y, _ = bestk.datasets.make_synthetic(80, 10, k=4, rho=0.9)
+    return bestk.near_optimal(X, y, 3, alpha=0.1, within=0.4, fit_intercept=True)
+
+
+def test_features_are_sorted_by_what_they_are_in(found):
+    has = np.array([[j in m.support for j in range(10)] for m in found])
+    np.testing.assert_array_equal(found.necessary, np.flatnonzero(has.all(axis=0)))
+    np.testing.assert_array_equal(found.useless, np.flatnonzero(~has.any(axis=0)))
+    together = np.concatenate([found.necessary, found.possible, found.useless])
+    np.testing.assert_array_equal(np.sort(together), np.arange(10))
+    np.testing.assert_allclose(found.inclusion(), has.mean(axis=0))
+    feature = int(found.possible[0])
+    without = found.replacements(feature)
+    assert without == found.filter(exclude=[feature])
+    assert 0 < len(without) < len(found)
+    assert len(without) + len(found.filter(include=[feature])) == len(found)
+    assert all(m.size <= 2 for m in found.filter(max_size=2))
+    with pytest.raises(ValueError, match="support"):
+        found.contains([0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("bounds", [None, (-0.6, 0.9)])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_ranges_are_attained_and_not_exceeded(bounds, fit_intercept):
+    """Against random coefficients with a near-optimal objective, and a general solver."""
+    X, y, _ = bestk.datasets.make_synthetic(40, 6, k=3, rho=0.5, seed=2)
+    options = {"alpha": 0.5, "fit_intercept": fit_intercept, "bounds": bounds}
+    found = bestk.near_optimal(X, y, 2, within=0.3, **options)
+    assert len(found) > 0
+    rows = X[:3]
+    ranges, predicted = found.model_ranges(), found.predictions(rows)
+    lo, hi = bounds or (-np.inf, np.inf)
+    for model, own, seen in zip(found, ranges, predicted, strict=True):
+        S = model.support
+
+        def f(b, S=S):
+            residual = y - X[:, S] @ b[:-1] - b[-1]
+            return residual @ residual + 0.5 * b[:-1] @ b[:-1]
+
+        free = (None, None) if fit_intercept else (0.0, 0.0)
+        box = [(lo, hi)] * len(S) + [free]
+        start = np.append(model.values, model.intercept)
+        constraint = {"type": "ineq", "fun": lambda b: found.threshold - f(b)}
+
+        def extreme(v, box=box, start=start, constraint=constraint):
+            best = minimize(
+                lambda b: -(v @ b), start, bounds=box, constraints=[constraint],
+                method="SLSQP", options={"ftol": 1e-12, "maxiter": 500},
+            )  # fmt: skip
+            return v @ best.x
+
+        for j in range(len(S)):
+            unit = np.eye(len(S) + 1)[j]
+            np.testing.assert_allclose(own[j, 1], extreme(unit), rtol=2e-4, atol=1e-4)
+            np.testing.assert_allclose(own[j, 0], -extreme(-unit), rtol=2e-4, atol=1e-4)
+        for row, (low, fitted, high) in zip(rows, seen, strict=True):
+            v = np.append(row[S], 1.0)
+            assert low - 1e-9 <= fitted <= high + 1e-9
+            np.testing.assert_allclose(high, extreme(v), rtol=2e-4, atol=1e-4)
+            np.testing.assert_allclose(low, -extreme(-v), rtol=2e-4, atol=1e-4)
+    together = found.prediction_range(rows)
+    np.testing.assert_allclose(together[:, 0], predicted[:, :, 0].min(axis=0))
+    np.testing.assert_allclose(together[:, 1], predicted[:, :, 2].max(axis=0))
+    wide = found.coefficient_ranges()
+    for model, own in zip(found, ranges, strict=True):
+        assert (wide[model.support, 0] <= own[:, 0] + 1e-12).all()
+        assert (wide[model.support, 1] >= own[:, 1] - 1e-12).all()
+
+
+def test_importance_is_the_price_of_doing_without(found):
+    prices = found.importance(gap_tol=0.0)
+    assert sorted(prices) == found.best.support.tolist()
+    for feature, result in prices.items():
+        assert feature not in result.support
+        assert result.objective >= found.best.objective
+        if feature in found.necessary:
+            assert result.lower_bound > found.threshold * (1 - 1e-9)
+
+
+def test_words_frames_and_equations(found):
+    assert "complete     yes" in str(found)
+    assert found[0].equation().startswith("y = ")
+    frame = found.to_frame()
+    assert len(frame) == len(found)
+    np.testing.assert_allclose(frame["objective"], [m.objective for m in found])
+    np.testing.assert_allclose(frame[["x3"]].to_numpy()[:, 0], [m.coef[3] for m in found])
+    assert (frame["size"] == [m.size for m in found]).all()
