@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from bestk.selection.near_optimal import near_optimal
     from bestk.selection.path import Path, solve_path
     from bestk.selection.problem import Problem
+    from bestk.selection.stability import Stability, stability
+    from bestk.selection.stability_selector import StabilitySelector
 
 __version__ = "0.1.0"
 
@@ -30,6 +32,8 @@ __all__ = [
     "Snapshot",
     "SparseRidge",
     "SparseRidgeCV",
+    "Stability",
+    "StabilitySelector",
     "Status",
     "beam_search",
     "datasets",
@@ -38,6 +42,7 @@ __all__ = [
     "resume",
     "solve",
     "solve_path",
+    "stability",
 ]
 
 # Numba, SciPy and scikit-learn take a second or two to import: they wait until they are needed.
@@ -52,12 +57,15 @@ _HOME = {
     "Snapshot": "bestk.results.result",
     "SparseRidge": "bestk.selection.estimators",
     "SparseRidgeCV": "bestk.selection.estimators",
+    "Stability": "bestk.selection.stability",
+    "StabilitySelector": "bestk.selection.stability_selector",
     "Status": "bestk.results.status",
     "beam_search": "bestk.search.solve",
     "near_optimal": "bestk.selection.near_optimal",
     "resume": "bestk.search.solve",
     "solve": "bestk.search.solve",
     "solve_path": "bestk.selection.path",
+    "stability": "bestk.selection.stability",
 }
 
 
