@@ -325,7 +325,7 @@ class Regression:
         X, weight = self.rows.X, self.rows.weight
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         moments = self.moments.with_target(X, y, weight)
-        require_safe_target(moments, y)
+        require_safe_target(moments, y, weight)
         moments = moments.centred() if self.fit_intercept else moments
         return replace(self, moments=moments, rows=Rows(X, y, weight))
 

@@ -78,15 +78,17 @@ def moments_and_digest(
         units = _safe_units(X, moments.extreme)
         if (units != 1.0).any():
             moments, digest = sums_about(replace(origin, units=units))
-    require_safe_target(moments, y)
+    require_safe_target(moments, y, weight)
     return moments.centred() if fit_intercept else moments, digest
 
 
-def require_safe_target(moments: Moments, y: np.ndarray) -> None:
+def require_safe_target(moments: Moments, y: np.ndarray, weight: np.ndarray | None) -> None:
+    """Rows without weight do not count."""
     if not np.isfinite(moments.yy):
         require_finite("y", y)
         raise ValueError("y'y overflows: divide y by its largest absolute value")
-    if moments.yy < _SMALLEST_YY and np.any(y != moments.y_shift):
+    counts = y != moments.y_shift if weight is None else (y != moments.y_shift) & (weight > 0.0)
+    if moments.yy < _SMALLEST_YY and np.any(counts):
         raise ValueError("y'y underflows: divide y by its largest absolute value")
 
 
