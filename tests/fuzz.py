@@ -10,8 +10,9 @@ when these close nodes by enumeration and look for charges of their own, and on 
 run: serial, threads, or one that does all that an engine may do; some have a device beside it, in
 NumPy or the kernels themselves, compiled as plain C++. A finding is an exception, a bound
 above the true optimum, a model worse than claimed, a certificate that does not verify, or a false
-one that does. Where a Gram matrix is all that is known and features are nearly dependent, the
-result states an assumption; a verifier that does not follow is counted as a refusal.
+one that does; for some seeds also a list of near-optimal models that lacks one or has one too many.
+Where a Gram matrix is all that is known and features are nearly dependent, the result states an
+assumption; a verifier that does not follow is counted as a refusal.
 """
 
 import argparse
@@ -32,8 +33,9 @@ from helpers.emulator import COMPILER, Emulator
 from helpers.engines import Hostile, exploring_with
 from helpers.forcing import forced
 from helpers.instances import REGIMES, Instance, make, make_tree, tolerance
+from helpers.lists import check_list
 
-from bestk import Advanced, Problem, Result, Status
+from bestk import Advanced, Problem, Result, Status, near_optimal
 from bestk.devices.scanner import Scanner
 from bestk.verification.verify import verify_batches
 
@@ -224,6 +226,7 @@ def check(seed: int, units: bool = True) -> list[Finding]:
             found = _findings(
                 instance, settings, source, *solved(instance, settings, source), optimum
             )
+            found = [*found, *_findings_of_list(seed, instance, settings, source)]
             return [
                 Finding(seed=seed, kind=kind, text=f"{instance.regime}, {source}: {text}")
                 for kind, text in found
@@ -255,6 +258,28 @@ def _findings(instance, settings, source, result, verification, optimum):
         weight = instance.options.get("sample_weight")
         if false.verify(instance.X, instance.y, weight, n_threads=1):
             yield "wrong verification", f"accepts {lie!r}, the optimum is {optimum!r}"
+
+
+def _findings_of_list(seed, instance, settings, source):
+    """Of all near-optimal models, for some seeds whose supports are few."""
+    rng = np.random.default_rng([seed, 84])
+    if source != "rows" or instance.regime == "tree" or rng.random() > 0.3:
+        return
+    settings = settings | {"within": float(rng.choice([0.0, 0.02, 0.3, 2.0])), "gap_tol": 0.0}
+    options = instance.options
+    found = near_optimal(instance.X, instance.y, instance.k, **options, **settings)
+    try:
+        check_list(centred(instance), found)
+    except AssertionError as error:
+        yield "wrong list", f"{error}"
+    undecided = (Status.PERFECT_FIT, Status.NUMERICAL_LIMIT)
+    if not found.complete and settings["node_limit"] is None and found.status not in undecided:
+        yield "wrong status", f"a list ended with {found.status} without a limit"
+    if found.certificate is not None:
+        weight = options.get("sample_weight")
+        verdict = found.certificate.verify(instance.X, instance.y, weight, n_threads=1)
+        if not verdict:
+            yield "not verified", "a list: " + "; ".join(verdict.failures)
 
 
 def check_many(seeds: range) -> tuple[Counter, list[Finding]]:

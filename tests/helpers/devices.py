@@ -8,6 +8,7 @@ import numpy as np
 
 from bestk.base.driver import DeviceFailed
 from bestk.devices.tasks import Stopped
+from bestk.search import collecting
 from bestk.search import run as run_module
 
 
@@ -54,5 +55,12 @@ class Plain:
 @contextmanager
 def using(device):
     """Every search inside the block that asks for "cuda" gets this device."""
-    with patch.object(run_module, "open_device", lambda name: None if name == "cpu" else device):
+
+    def opened(name):
+        return None if name == "cpu" else device
+
+    with (
+        patch.object(run_module, "open_device", opened),
+        patch.object(collecting, "open_device", opened),
+    ):
         yield device

@@ -21,7 +21,7 @@ from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.bounds import cell_totals, is_definite, left, prove
 from bestk.verification.numerics.cells import pass_cells
 from bestk.verification.numerics.rounding import UNIT, gamma
-from bestk.verification.verify import _enumeration, _FloatBackEnd
+from bestk.verification.verify import FloatBackEnd, enumeration_for
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -96,8 +96,8 @@ def bounds(instance, certificate):
     weight = instance.options.get("sample_weight")
     evidence = from_rows(certificate, instance.X, instance.y, weight)
     nodes = FloatNodes(certificate, evidence, None)
-    enumeration = _enumeration(certificate, evidence, None)
-    found = _Walk(certificate, _FloatBackEnd(evidence, nodes, enumeration))
+    enumeration = enumeration_for(certificate, evidence, None)
+    found = _Walk(certificate, FloatBackEnd(evidence, nodes, enumeration))
     found.run()
     return found.proven
 

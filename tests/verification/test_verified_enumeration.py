@@ -12,7 +12,7 @@ from bestk.verification.evidence import from_rows
 from bestk.verification.numerics.scan import scan
 from bestk.verification.numerics.single import f4, given, mark, padded, standardise
 from bestk.verification.supports import Judge
-from bestk.verification.verify import _enumeration, verify
+from bestk.verification.verify import enumeration_for, verify
 
 
 def library(rng, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -60,7 +60,7 @@ def test_bounds_of_supports_are_close_and_never_too_high(kind):
         values = values_of_supports(X, y, 3)
         certificate = certify_by_enumeration(X, y, 3)
         evidence = from_rows(certificate, X, y, None)
-        judge = _enumeration(certificate, evidence, None).judge
+        judge = enumeration_for(certificate, evidence, None).judge
         judge.enough = math.inf
         supports = np.array(list(values))
         true = np.array(list(values.values()))
