@@ -14,6 +14,7 @@ from scipy.optimize import minimize
 import bestk
 from bestk import Status
 from bestk.results.completeness import ListedModel
+from bestk.selection import near_optimal as near_optimal_module
 
 TOLERANCES = (0.0, 0.02, 0.1, 0.5, 3.0)
 
@@ -50,6 +51,17 @@ def test_trees_list_what_brute_force_lists(seed, force):
     assert found.complete or is_undecidable(found)
 
 
+@seeds(600, start=7000, chunk=50)
+def test_size_by_size_lists_the_same(seed, monkeypatch):
+    """As where many supports of k features are below the threshold."""
+    monkeypatch.setattr(near_optimal_module, "_FEW", 0)
+    instance, found = listed(seed, n_threads=1)
+    check_list(instance, found)
+    assert found.complete or is_undecidable(found)
+    if found.certificate is not None:
+        assert verify(instance, found.certificate)
+
+
 @seeds(600, start=9000, chunk=50)
 def test_any_method_and_any_limit(seed):
     settings = configuration(seed)
@@ -70,7 +82,11 @@ def verify(instance, certificate):
 def mutated(certificate, rng):
     """(what was done, a certificate that lists something else)"""
     models = list(certificate.models)
-    kind = rng.choice(["drop", "superset", "stranger", "threshold", "no proof", "coefficient"])
+    kind = rng.choice(
+        ["drop", "superset", "stranger", "threshold", "no proof", "coefficient", "largest"]
+    )
+    if kind == "largest" and certificate.largest:
+        return kind, replace(certificate, largest=certificate.largest[1:])
     if kind == "drop" and models:
         del models[rng.integers(len(models))]
         return kind, replace(certificate, models=tuple(models))
@@ -117,6 +133,11 @@ def test_lists_are_verified_and_mutated_ones_refused(seed):
         return
     verdict = verify(instance, found.certificate)
     assert verdict, verdict
+    best = min(instance.loss(support) for support in supports_of(instance))
+    assert found.best.objective == pytest.approx(best, rel=1e-6, abs=doubt(instance, best))
+    assert found.best.certificate.verify(
+        instance.X, instance.y, instance.options.get("sample_weight"), n_threads=1
+    )
     rng = np.random.default_rng([seed, 8])
     for _ in range(3):
         kind, other = mutated(found.certificate, rng)
@@ -124,6 +145,10 @@ def test_lists_are_verified_and_mutated_ones_refused(seed):
         if kind == "nothing":
             continue
         if kind == "superset" or not is_still_true(instance, other):
+            assert not verdict, kind
+        if kind == "largest" and instance.loss(found.certificate.largest[0]) < (
+            found.threshold - doubt(instance, found.threshold)
+        ):
             assert not verdict, kind
 
 

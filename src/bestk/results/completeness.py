@@ -1,7 +1,9 @@
 """The proof that a list of models is complete, as data.
 
 For every size of models there is a tree (see `certificate.ProofTree`). Each of its leaves holds no
-support below the threshold, but for those that contain a support of the list.
+support below the threshold, but for those that contain a support of the list. Where only few
+supports of k features are below it, these are listed instead, and one tree shows that they are all:
+whatever is smaller is a part of one of them.
 """
 
 import json
@@ -51,7 +53,8 @@ class CompletenessCertificate(Question):
     the threshold contains the support of a listed model. With ``only_k`` that is claimed of
     supports of exactly k features alone. None of the list contains another one.
 
-    ``copies`` and ``fingerprint`` are as in :class:`bestk.Certificate`.
+    ``largest`` holds all supports of k features below the threshold, if the only tree is for these;
+    else it is None. ``copies`` and ``fingerprint`` are as in :class:`bestk.Certificate`.
     """
 
     fingerprint: str
@@ -59,6 +62,7 @@ class CompletenessCertificate(Question):
     only_k: bool
     copies: np.ndarray = field(repr=False)
     models: tuple[ListedModel, ...] = field(repr=False)
+    largest: tuple[np.ndarray, ...] | None = field(repr=False)
     proofs: tuple[SizeProof, ...] = field(repr=False)
 
     def verify(
@@ -91,6 +95,8 @@ class CompletenessCertificate(Question):
         """Named plain arrays: what the file holds."""
         plain = {name: getattr(self, name) for name in _PLAIN}
         plain["sizes"] = [proof.size for proof in self.proofs]
+        plain["has_largest"] = self.largest is not None
+        largest = self.largest or ()
         header = json.dumps({"format": FORMAT, "version": VERSION, **plain})
         arrays = {
             "list": np.array(header),
@@ -98,6 +104,8 @@ class CompletenessCertificate(Question):
             "models.ends": ends_of([model.support for model in self.models]),
             "models.features": joined([model.support for model in self.models], np.int64),
             "models.values": joined([model.values for model in self.models], np.float64),
+            "largest.ends": ends_of(largest),
+            "largest.features": joined(largest, np.int64),
             "models.intercepts": np.array([m.intercept for m in self.models], dtype=np.float64),
         }
         for number, proof in enumerate(self.proofs):
@@ -120,6 +128,7 @@ class CompletenessCertificate(Question):
             cut(arrays["models.features"], ends), cut(arrays["models.values"], ends),
             arrays["models.intercepts"].tolist(), strict=True,
         )  # fmt: skip
+        largest = tuple(cut(arrays["largest.features"], arrays["largest.ends"]))
         proofs = []
         for number, size in enumerate(header["sizes"]):
             prefix = f"{number}."
@@ -129,6 +138,7 @@ class CompletenessCertificate(Question):
             **{name: header[name] for name in _PLAIN},
             **{name: arrays[name] for name in _ARRAYS},
             models=tuple(ListedModel(*row) for row in rows),
+            largest=largest if header["has_largest"] else None,
             proofs=tuple(proofs),
         )
 

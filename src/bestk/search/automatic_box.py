@@ -16,7 +16,7 @@ from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.search.improvement import Improver
-from bestk.supports.incumbent import Incumbent
+from bestk.supports.incumbent import Fits, Incumbent
 
 # Smaller coefficients, in units of the standard form, explain nothing but rounding.
 _NOTHING = 1e-12
@@ -35,7 +35,7 @@ def boxed(
     problem = presolved.problem
     if not problem.chooses_box or len(presolved.include) > k:  # which is an error of the search
         return presolved, []
-    first = _first_model(presolved, k, starts, settings)
+    first = first_model(presolved, k, starts, settings)
     used = first.coef != 0.0
     sizes = np.abs(first.coef[used]) / _scales(problem)[first.support[used]]
     largest = float(sizes.max(initial=0.0))
@@ -60,11 +60,15 @@ def at_bounds(problem: Regression, coef: np.ndarray) -> tuple[int, ...]:
     return tuple(np.flatnonzero(held & (coef != 0.0)).tolist())
 
 
-def _first_model(
-    presolved: Presolved, k: int, starts: Sequence[np.ndarray], settings: Settings
+def first_model(
+    presolved: Presolved,
+    k: int,
+    starts: Sequence[np.ndarray],
+    settings: Settings,
+    fits: Fits | None = None,
 ) -> Incumbent:
-    """A good model without any bounds: beam search and swaps, as at the root of a tree."""
-    incumbent = Incumbent(presolved.problem)
+    """A good model without any proof: beam search and swaps, as at the root of a tree."""
+    incumbent = Incumbent(presolved.problem, fits)
     for support in (presolved.required, *starts):
         incumbent.offer(np.union1d(support, presolved.required))
     form, size = presolved.form, presolved.size(k)

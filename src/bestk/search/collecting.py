@@ -16,7 +16,6 @@ from bestk.devices.opening import open_device
 from bestk.form.presolve import Presolved
 from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression
-from bestk.results.certificate import ProofTree, SplitRecord
 from bestk.results.progress import make_progress
 from bestk.results.status import Status
 from bestk.search.lessons import Lessons
@@ -123,7 +122,7 @@ class Collected(NamedTuple):
     status: Status
     bound: float
     n_nodes: int
-    proof: tuple[ProofTree, tuple[SplitRecord, ...]] | None
+    recorder: Recorder
     engine: str
 
     @property
@@ -146,7 +145,7 @@ def collect(
         recorder.close_by_enumeration(0)
         collector.offer(presolved.required)
         words = Workers(settings.n_threads).words
-        return Collected(Status.OPTIMAL, collector.level, 0, recorder.proof(), words)
+        return Collected(Status.OPTIMAL, collector.level, 0, recorder, words)
     settings = replace(settings, gap_tol=0.0)
     progress = make_progress(settings.progress)
     try:
@@ -159,4 +158,4 @@ def collect(
         progress.close()
     space = tree.space
     bound = collector.level if status is Status.OPTIMAL else space.proven * collector._scale
-    return Collected(status, bound, space.n_nodes, space.recorder.proof(), words)
+    return Collected(status, bound, space.n_nodes, space.recorder, words)

@@ -104,7 +104,7 @@ def solve_presolved(
         status = Status.NUMERICAL_LIMIT
     if status is Status.OPTIMAL and problem.box is not None:
         status = Status.CONDITIONAL
-    return _result(
+    return result_of(
         presolved,
         k,
         incumbent,
@@ -132,9 +132,10 @@ def _certain(incumbent: Incumbent) -> float:
     return objective if least >= (1.0 - _ROUNDING) * objective else least
 
 
-def _result(
+def result_of(
     presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started, engine
 ) -> Result:
+    """What a search has found and proven, as users see it."""
     problem = presolved.problem
     coef = np.zeros(problem.n_features)
     coef[incumbent.support] = incumbent.coef

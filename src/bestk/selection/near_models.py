@@ -241,7 +241,7 @@ class NearOptimal:
         return found
 
     def prediction_range(self, X: Any) -> np.ndarray:
-        """(n, 2): the range of predictions for rows of X over all near-optimal models."""
+        """(n, 2): the range of predictions for rows of X over all listed models."""
         found = self.predictions(X)
         if not len(self):
             return np.full((found.shape[1], 2), np.nan)

@@ -5,7 +5,7 @@ an irreducible one. These are searched size by size: what contains a smaller one
 (theory: near-optimal).
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from time import perf_counter
@@ -23,15 +23,17 @@ from bestk.results.completeness import CompletenessCertificate, ListedModel, Siz
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
 from bestk.results.status import Status
-from bestk.search.automatic_box import boxed
+from bestk.search.automatic_box import boxed, first_model
 from bestk.search.collecting import Collected, Collector, Fitted, NBest, TooMany, collect
 from bestk.search.lessons import Lessons
-from bestk.search.run import small_blas, solve_presolved
+from bestk.search.run import result_of, small_blas, solve_presolved
 from bestk.selection.near_models import NearModel, NearOptimal
 from bestk.supports.beam import fit_supports
 
 # A share of an objective that is not told from rounding.
 _ROUNDING = 1e-9
+# Supports of k features below a threshold that are few: each is fitted, with its parts.
+_FEW = 500
 
 
 def near_optimal(
@@ -141,50 +143,138 @@ def near_optimal_of(
     with small_blas(problem, settings):
         presolved = Presolved.of(problem, include, exclude)
         presolved, starts = boxed(presolved, k, [], settings)
-        lessons = Lessons(presolved.form)
-        best = solve_presolved(presolved, k, starts, settings, started, lessons=lessons)
-        search = _Search(presolved, k, best, lessons, settings, started)
+        if len(presolved.include) > k:
+            raise ValueError(
+                f"include names {len(presolved.include)} features, but k = {k}; raise k"
+            )
+        search = _Search(presolved, k, starts, settings, started)
         if n_best is not None:
             return search.n_best(n_best)
-        threshold = (1.0 + within) * best.objective if below is None else float(below)
-        return search.below(threshold, None if below is not None else within, max_models)
+        if below is not None:
+            return search.below(float(below), max_models)
+        return search.within(within, max_models)
 
 
-@dataclass(eq=False)
 class _Search:
     """Searches for lists of models of one problem, and what they have come to."""
 
-    presolved: Presolved
-    k: int
-    best: Result
-    lessons: Lessons
-    settings: Settings
-    started: float
-    n_nodes: int = field(init=False)
-    engine: str = field(init=False)
+    def __init__(
+        self,
+        presolved: Presolved,
+        k: int,
+        starts: list[np.ndarray],
+        settings: Settings,
+        started: float,
+    ) -> None:
+        self.presolved, self.k, self.settings, self.started = presolved, k, settings, started
+        self.problem, self.lessons = presolved.problem, Lessons(presolved.form)
+        self.first = first_model(presolved, k, starts, settings, self.lessons.fits)
+        self.n_nodes = 0
+        # All supports of k features below the threshold, where they are few.
+        self.largest: list[Fitted] | None = None
 
-    def __post_init__(self) -> None:
-        self.n_nodes, self.engine = self.best.n_nodes, self.best.engine
+    def within(self, share: float, most: int) -> NearOptimal:
+        """Up to a share above the best; a better best model means another threshold."""
+        while True:
+            threshold = (1.0 + share) * self.first.objective
+            found = self.below(threshold, most, share)
+            if found.best.objective >= self.first.objective or not found.complete:
+                return found
+            self.first.offer(found.best.support)
 
-    @property
-    def problem(self) -> Regression:
-        return self.presolved.problem
-
-    def below(self, threshold: float, within: float | None, most: int) -> NearOptimal:
+    def below(self, threshold: float, most: int, share: float | None = None) -> NearOptimal:
         """All irreducible supports up to the threshold, or below what `most` of them allow."""
-        level, searched = threshold, None
+        level, searched = threshold, self._from_above(threshold)
         while searched is None:
             searched = self._size_by_size(level, most)
             if searched is None:
                 level = self._lower_level
         found, collected = searched
-        return self._result(found, collected, threshold, level, within, only_k=False)
+        for one in self.largest or found:
+            self.first.offer(one.support)
+        best = self._best(found, collected)
+        return self._result(found, collected, best, threshold, level, share, only_k=False)
+
+    def _best(self, found: list[Fitted], collected: dict[int, Collected]) -> Result:
+        """The best model with its proof.
+
+        If all supports of k features below the threshold are known, the tree that shows it is also
+        the proof for the best of them. So it is if no smaller model is below the threshold.
+        """
+        presolved, k, settings = self.presolved, self.k, self.settings
+        last = collected.get(k)
+        size = max(presolved.size(k), len(presolved.required))
+        listed = {one.support.tobytes() for one in self.largest or found}
+        is_proof = (
+            last is not None
+            and all(one.is_complete for one in collected.values())
+            and (self.largest is not None or all(len(one.support) == size for one in found))
+            and self.first.support.tobytes() in listed
+            and self.problem.box is None
+        )
+        if not is_proof or last is None:
+            starts = [self.first.support]
+            return solve_presolved(
+                presolved, k, starts, settings, self.started, lessons=self.lessons
+            )
+        return result_of(
+            presolved, k, self.first, self.first.objective, Status.OPTIMAL, last.n_nodes, [],
+            last.recorder, settings, self.started, last.engine,
+        )  # fmt: skip
+
+    def _from_above(self, level: float) -> tuple[list[Fitted], dict[int, Collected]] | None:
+        """From the supports of k features, if few are below the level; None if they are not.
+
+        Whatever is smaller and below the level is a part of one of them.
+        """
+        presolved = self.presolved
+        size = presolved.size(self.k)
+        if size <= len(presolved.inside):
+            return None
+        level += self._slack(level)
+        collector = Collector(
+            self.problem, self.lessons.fits, size=size, level=level, known=[], most=_FEW
+        )
+        collector.copies_matter = True
+        try:
+            collected = self._collect(self.k, collector)
+        except TooMany:
+            return None
+        self.largest = list(collector.found.values())
+        return self._irreducible(self.largest, level), {self.k: collected}
+
+    def _irreducible(self, members: list[Fitted], level: float) -> list[Fitted]:
+        """The smallest supports up to the level that are parts of members."""
+        required = set(self.presolved.required.tolist())
+        waiting = {one.support.tobytes(): one for one in members}
+        seen, found = set(waiting), []
+        while waiting:
+            _, one = waiting.popitem()
+            is_reducible = False
+            for j in one.support:
+                if j in required:
+                    continue
+                part = self._fitted(one.support[one.support != j])
+                if part.objective <= level:
+                    is_reducible = True
+                    if part.support.tobytes() not in seen:
+                        seen.add(part.support.tobytes())
+                        waiting[part.support.tobytes()] = part
+            if not is_reducible:
+                found.append(one)
+        return found
+
+    def _fitted(self, support: np.ndarray) -> Fitted:
+        fits, key = self.lessons.fits, support.tobytes()
+        if key not in fits:
+            fits[key] = self.problem.fit(support)
+        return Fitted(support, *fits[key])
 
     def _size_by_size(
         self, level: float, most: int
     ) -> tuple[list[Fitted], dict[int, Collected]] | None:
         """All sizes up to k; None if there are too many models."""
-        presolved, slack = self.presolved, self._slack(level)
+        presolved, slack, self.largest = self.presolved, self._slack(level), None
         found: list[Fitted] = []
         collected: dict[int, Collected] = {}
         for size in range(len(presolved.include), self.k + 1):
@@ -225,13 +315,18 @@ class _Search:
     def n_best(self, count: int) -> NearOptimal:
         """The best supports of exactly k features."""
         presolved = self.presolved
+        settings, starts = self.settings, [self.first.support]
+        best = solve_presolved(
+            presolved, self.k, starts, settings, self.started, lessons=self.lessons
+        )
+        self.first.offer(best.support)
         size = max(presolved.size(self.k), len(presolved.required))
         collector = NBest(self.problem, self.lessons.fits, size=size, count=count)
         self._first_ones(collector, count)
         collected = {self.k: self._collect(self.k, collector)}
         found = list(collector.found.values())
         level = max((one.objective for one in found), default=0.0)
-        return self._result(found, collected, level, level, None, only_k=True)
+        return self._result(found, collected, best, level, level, None, only_k=True)
 
     def _first_ones(self, collector: NBest, count: int) -> None:
         """Good supports to begin with: swaps of good ones, all there are if these are few."""
@@ -244,7 +339,7 @@ class _Search:
             for chosen in combinations(free, size - len(inside)):
                 collector.offer(form.features[np.concatenate([inside, chosen]).astype(np.intp)])
             return
-        start = np.searchsorted(form.features, np.intersect1d(self.best.support, form.features))
+        start = np.searchsorted(form.features, np.intersect1d(self.first.support, form.features))
         others = np.setdiff1d(np.arange(form.p), start)
         first = np.concatenate([start, others])[:size]
         known: set[bytes] = set()
@@ -264,17 +359,18 @@ class _Search:
         self,
         found: list[Fitted],
         collected: dict[int, Collected],
+        best: Result,
         threshold: float,
         level: float,
         within: float | None,
         *,
         only_k: bool,
     ) -> NearOptimal:
-        problem, presolved, best = self.problem, self.presolved, self.best
+        problem, presolved = self.problem, self.presolved
         all_searched = all(one.is_complete for one in collected.values())
         unproven = [one.status for one in collected.values() if not one.is_complete]
         bounds = [level, *(one.bound for one in collected.values() if not one.is_complete)]
-        if not all_searched and not only_k:
+        if not all_searched and not only_k and self.largest is None:
             bounds.append(best.lower_bound)  # other sizes were not looked at
         if unproven:
             status = unproven[0]
@@ -283,7 +379,7 @@ class _Search:
         names = problem.feature_names or tuple(f"x{j}" for j in range(problem.n_features))
         slack = self._slack(threshold)
         order = sorted(found, key=lambda one: (one.objective, len(one.support), *one.support))
-        models = tuple(self._model(one, threshold, slack, names) for one in order)
+        models = tuple(self._model(one, best, threshold, slack, names) for one in order)
         return NearOptimal(
             k=self.k,
             alpha=problem.alpha,
@@ -300,7 +396,7 @@ class _Search:
             only_k=only_k,
             n_nodes=self.n_nodes,
             seconds=perf_counter() - self.started,
-            engine=self.engine,
+            engine=best.engine,
             names=names,
             problem=problem,
             certificate=self._certificate(models, collected, level, only_k)
@@ -308,12 +404,12 @@ class _Search:
             else None,
         )
 
-    def _model(self, one: Fitted, threshold: float, slack: float, names) -> NearModel:
+    def _model(self, one: Fitted, best: Result, threshold: float, slack, names) -> NearModel:
         moments = self.problem.moments
         support = np.union1d(one.support, self.presolved.include).astype(np.intp)
         values = np.zeros(len(support))
         values[np.searchsorted(support, one.support)] = one.coef
-        is_best = np.array_equal(support, self.best.support)
+        is_best = np.array_equal(support, best.support)
         intercept = moments.y_shift - moments.shift[support] @ values
         return NearModel(
             support=support,
@@ -327,11 +423,16 @@ class _Search:
     def _certificate(
         self, models, collected: dict[int, Collected], level: float, only_k: bool
     ) -> CompletenessCertificate | None:
-        proofs = [
-            SizeProof(size, *one.proof) for size, one in collected.items() if one.proof is not None
-        ]
-        if len(proofs) < len(collected):
-            return None
+        proofs = []
+        for size, one in collected.items():
+            proof = one.recorder.proof()
+            if proof is None:
+                return None
+            proofs.append(SizeProof(size, *proof))
+        largest = None
+        if self.largest is not None:
+            include = self.presolved.include
+            largest = tuple(np.union1d(one.support, include) for one in self.largest)
         question = self.presolved.question(self.k)
         return CompletenessCertificate(
             **question.as_dict(),
@@ -340,6 +441,7 @@ class _Search:
             only_k=only_k,
             copies=self.presolved.copies,
             models=tuple(ListedModel(m.support, m.values, m.intercept) for m in models),
+            largest=largest,
             proofs=tuple(proofs),
         )
 

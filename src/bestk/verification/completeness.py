@@ -5,6 +5,9 @@ tried support by support, but for what contains a support of the list. So no sup
 threshold that does not contain one of the list, and the models of the list are evaluated on the
 data. That the supports of the list are irreducible follows: a smaller one below the threshold would
 have to contain a listed one itself.
+
+Or one tree shows which supports of k features are below the threshold. Any smaller one is a part of
+these, so the largest parts without a listed support are bounded one by one.
 """
 
 import time
@@ -136,6 +139,12 @@ class _ListCheck:
                 self.failures.append(f"model {i} lists its features out of order or twice")
             elif not np.isfinite([*np.asarray(model.values, float), model.intercept]).all():
                 self.failures.append(f"model {i} has coefficients that are not finite")
+        for i, support in enumerate(c.largest or ()):
+            support = np.asarray(support)
+            if support.ndim != 1 or (support.size and support.dtype.kind not in "iu"):
+                self.failures.append(f"the largest support {i} is malformed")
+            elif support.size and not (support.min() >= 0 and support.max() < p):
+                self.failures.append(f"the largest support {i} has features out of range")
         for proof in c.proofs:
             found = flaws(self._of_size(proof))
             self.failures += [f"models of size {proof.size}: {flaw}" for flaw in found]
@@ -220,7 +229,8 @@ class _ListCheck:
             self.failures.append(str(reason))
             return
         self.n_live[proof.size] = len(evidence.live)
-        known = self._known(evidence)
+        largest, listed = self.certificate.largest, [model.support for model in self._listed]
+        known = self._known(evidence, listed if largest is None else largest)
         enumeration = enumeration_for(claim, evidence, pool, scan, known=known)
         nodes = FloatNodes(claim, evidence, pool)
         proven = cover(claim, FloatBackEnd(evidence, nodes, enumeration))
@@ -235,14 +245,42 @@ class _ListCheck:
                 f"not above {self.certificate.threshold:.12g}; {proven.weakest}"
             )
             self.threshold = min(self.threshold, value)
+        if largest is not None:
+            self._parts(largest, listed, evidence, enumeration.judge, least)
+
+    def _parts(self, largest, listed, evidence: Evidence, judge, least: float) -> None:
+        """Every part of a largest support that contains no listed one is above the threshold."""
+        wanted = [frozenset(support.tolist()) for support in listed]
+        fixed = frozenset(self.certificate.include.tolist())
+        parts: set[frozenset[int]] = set()
+        waiting = [frozenset(support.tolist()) for support in largest]
+        seen = set(waiting)
+        while waiting:
+            support = waiting.pop()
+            inside = next((one for one in wanted if one <= support), None)
+            if inside is None:
+                parts.add(support)
+                continue
+            for j in inside - fixed:
+                if support - {j} not in seen:
+                    seen.add(support - {j})
+                    waiting.append(support - {j})
+        groups: dict[int, list[np.ndarray]] = {}
+        for part in parts:
+            place = np.sort(evidence.position[np.array(sorted(part), dtype=np.int64)])
+            groups.setdefault(int((place >= 0).sum()), []).append(place[place >= 0])
+        for size, rows in sorted(groups.items()):
+            bounds = judge.bounds(np.array(rows)) if size else np.ones(1)
+            if (bounds * evidence.unit * (1.0 - 8 * UNIT) < least).any():
+                self.failures.append(f"a model of {size} features is below the threshold, unlisted")
 
     @property
     def _listed(self):
         return self.certificate.models
 
-    def _known(self, evidence: Evidence) -> list[np.ndarray]:
-        """Supports of the list as live positions; what cannot enter a model does not matter."""
-        places = [evidence.position[model.support] for model in self._listed]
+    def _known(self, evidence: Evidence, supports) -> list[np.ndarray]:
+        """Supports as live positions; what cannot enter a model does not matter."""
+        places = [evidence.position[support] for support in supports]
         return [place[place >= 0] for place in places]
 
     def all_sizes(self) -> None:
@@ -251,7 +289,7 @@ class _ListCheck:
         sizes = [proof.size for proof in c.proofs]
         if len(set(sizes)) < len(sizes):
             self.failures.append("there are two proofs for one size")
-        if c.only_k:
+        if c.only_k or c.largest is not None:
             if sizes != [c.k]:
                 self.failures.append(f"there is no proof for models of {c.k} features")
             return
