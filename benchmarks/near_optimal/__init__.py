@@ -1,0 +1,1 @@
+"""Lists of near-optimal models: what they cost, and whether they are the right ones."""
