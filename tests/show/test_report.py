@@ -4,6 +4,7 @@ import re
 import sys
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path as FilePath
 
 import matplotlib as mpl
 import numpy as np
@@ -284,6 +285,62 @@ def test_equations_with_gaps(found):
     assert "The largest gap is 25.00%." in page
     assert Status.TIME_LIMIT.advice in page
     assert "time limit" in page
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_terms_that_are_certain(found):
+    assert "certain" not in Reader(found.to_html()).text
+    html = found.to_html(within=0.05)
+    text = Reader(html).text
+    assert "Which terms are certain?" in text
+    assert "at most 5% above the best" in text
+    assert "<b>" not in html
+    for near, result in zip(found.near_optimal(0.05).values(), found.results, strict=True):
+        rivals = sum(model.support.tolist() != result.support.tolist() for model in near)
+        words = ", ".join(near.names[j] for j in near.necessary) or "none"
+        shown = words if near.complete else "not known"
+        assert f"certain terms{shown}" in text
+        assert f"rival models{rivals}" in text
+    complete = sum(near.complete for near in found.near_optimal(0.05).values())
+    assert text.count("yes, proven") == complete
+
+
+@pytest.mark.usefixtures("no_pictures")
+def test_terms_are_not_certain_where_a_list_is_not_complete(found, monkeypatch):
+    def stopped(self, within):
+        lists = type(found).near_optimal_before(self, within)
+        stop = {"complete": False, "status": Status.TIME_LIMIT, "certificate": None}
+        return {state: replace(near, **stop) for state, near in lists.items()}
+
+    kind = type(found)
+    monkeypatch.setattr(kind, "near_optimal_before", kind.near_optimal, raising=False)
+    monkeypatch.setattr(kind, "near_optimal", stopped)
+    text = Reader(found.to_html(within=0.05)).text
+    assert text.count("certain termsnot known") == len(found.states)
+    assert text.count("no (time limit)") == len(found.states)
+    assert Status.TIME_LIMIT.advice in text
+
+
+@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.parametrize(
+    ("place", "link"),
+    [
+        ("models.html", "models.html"),
+        (FilePath("more") / "all models #1.html", "more/all%20models%20%231.html"),
+        ("../x&y.html", "../x%26y.html"),
+        ("javascript:alert(1)", "javascript%3Aalert%281%29"),
+    ],
+)
+def test_a_link_to_the_near_optimal_models(result, place, link):
+    page = Reader(result.to_html(alternatives=place))
+    assert page.references == [link]
+    assert "all models that are nearly as good" in page.text
+    assert Reader(result.to_html()).references == []
+
+
+def test_the_link_is_relative(result, tmp_path):
+    with pytest.raises(ValueError, match="alternatives must be relative"):
+        result.to_html(alternatives=tmp_path / "models.html")
 
 
 @pytest.mark.usefixtures("no_pictures")

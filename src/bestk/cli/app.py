@@ -1,4 +1,4 @@
-"""The command ``bestk``: fit, verify, path, cv, discover and demo.
+"""The command ``bestk``: fit, alternatives, verify, path, cv, discover and demo.
 
 The numbers and words it writes are made in :mod:`bestk.show.console`. The solver takes a second to
 import: commands do so when they need it, --help does not.
@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bestk.cli.alternatives import alternatives
 from bestk.cli.cluster import client_of
 from bestk.cli.discovery import discover
 from bestk.cli.options import (
@@ -75,6 +76,7 @@ from bestk.show.console import (
     path_document,
     show_data,
     show_history,
+    show_list_verification,
     show_model,
     show_path,
     show_validation,
@@ -88,9 +90,9 @@ _EPILOG = (
     "All columns but the target are features; leave others out with --drop. Rows are read in "
     "batches, never all at once.\n\n"
     "[bold]Exit codes:[/] 0 proven (with --auto-bounds: inside the box); 1 something is wrong with "
-    "the data, a file or a cluster; 2 wrong usage; 3 a limit was reached and a gap is left (the "
-    "model is still printed); 4 a certificate was not verified; 130 interrupted (the best model so "
-    "far is printed, if there is one)."
+    "the data, a file or a cluster; 2 wrong usage; 3 a limit was reached and a gap is left, or a "
+    "list is not complete (what was found is still printed); 4 a certificate was not verified; 130 "
+    "interrupted (the best model so far is printed, if there is one)."
 )
 
 app = typer.Typer(
@@ -190,6 +192,11 @@ def fit(
     return exit_code([result])
 
 
+app.command(epilog="[bold]Example:[/] bestk alternatives data.csv --target price -k 5 --within 2%")(
+    alternatives
+)
+
+
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
     """Warnings as plain sentences, as soon as they are given."""
@@ -203,11 +210,19 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
+def _joined(batches: Iterator[tuple[Any, ...]]) -> list[Any]:
+    """All rows at once: X, y and, if there are any, weights."""
+    import numpy as np
+
+    return [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+
+
 @app.command(epilog="[bold]Example:[/] bestk verify run.npz data.csv --target price")
 @helpful
 def verify(
     certificate: Annotated[
-        File, typer.Argument(metavar="CERTIFICATE", help="Written by bestk fit --save.")
+        File,
+        typer.Argument(metavar="CERTIFICATE", help="Written by --save of fit or alternatives."),
     ],
     file: Source,
     target: Target = "y",
@@ -221,25 +236,32 @@ def verify(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Check the proof of a model on the data, with none of the code that made it."""
+    """Check the proof of a model, or of a list of models, with none of the code that made it."""
     from dataclasses import asdict
 
-    import numpy as np
-
     from bestk.readers.data import open_data
-    from bestk.results.certificate import Certificate
+    from bestk.results.certificate import Certificate, arrays_in
+    from bestk.results.completeness import CompletenessCertificate
     from bestk.verification.verify import verify_batches
 
-    proof = Certificate.load(certificate)
+    arrays = arrays_in(certificate)
+    kind = CompletenessCertificate if "list" in arrays else Certificate
+    proof: Any = kind.from_arrays(arrays)
+    if exact and kind is CompletenessCertificate:
+        raise ValueError("--exact is for the proof of one model, and this file holds a list")
     batches = batches_of(open_data(file, target=target, weight=weight, drop=drop or ()), quiet)
-    if exact:
-        X, y, *weights = map(np.concatenate, zip(*batches, strict=True))
-        verification = proof.verify(X, y, *weights, exact=True)
-    else:
-        with _plain_warnings():
+    with _plain_warnings():
+        if exact:
+            verification = proof.verify(*_joined(batches), exact=True)
+        elif kind is CompletenessCertificate:
+            rows = _joined(batches)
+            verification = proof.verify(*rows, n_threads=threads, device=device)
+        else:
             verification = verify_batches(proof, batches, n_threads=threads, device=device)
     if as_json:
         write_json(asdict(verification))
+    elif kind is CompletenessCertificate:
+        show_list_verification(proof, verification)
     else:
         typer.echo(verification)
     return 0 if verification else NOT_VERIFIED

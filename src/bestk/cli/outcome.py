@@ -11,6 +11,7 @@ import typer
 # Slow to import and not needed for --help.
 if TYPE_CHECKING:
     from bestk.results.result import Result
+    from bestk.rivals.models import NearOptimal
 
 BAD_INPUT, GAP_LEFT, NOT_VERIFIED, INTERRUPTED = 1, 3, 4, 130
 
@@ -68,7 +69,21 @@ def exit_code(results: "Iterable[Result]") -> int:
     return 0 if all(result.is_closed for result in results) else GAP_LEFT
 
 
+def list_exit_code(found: "NearOptimal") -> int:
+    """An incomplete list is like an unproven model."""
+    from bestk.results.status import Status
+
+    if Status.INTERRUPTED in (found.status, found.best.status):
+        return INTERRUPTED
+    return 0 if found.complete and (found.within is None or found.best.is_closed) else GAP_LEFT
+
+
+def say(text: str) -> None:
+    """To standard error: standard output is for results."""
+    typer.echo(text, err=True)
+
+
 def write_file(path: File | None, what: str, write: Callable[[File], Any]) -> None:
     if path is not None:
         write(path)
-        typer.echo(f"{what} written to {path}", err=True)
+        say(f"{what} written to {path}")

@@ -78,6 +78,29 @@ def penalties_of(alphas: str) -> list[float]:
     return sorted(set(values))
 
 
+def what_is_near(within: str | None, below: float | None, n_best: int | None) -> dict[str, Any]:
+    """Which of three lists of models is asked for: one of them, or those within 2%."""
+    given = {"--within": within, "--below": below, "--n-best": n_best}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        raise typer.BadParameter(f"{names[0]} and {names[1]} exclude each other")
+    if below is not None:
+        return {"below": below}
+    return {"within": share_of("--within", within or "2%"), "n_best": n_best}
+
+
+def share_of(name: str, text: str) -> float:
+    """0.02 of ``2%`` or ``0.02``."""
+    number = text.strip()
+    try:
+        share = float(number.removesuffix("%")) / (100 if number.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < math.inf:
+        raise typer.BadParameter(f"{name}: {text!r} is not a share such as 2% or 0.02")
+    return share
+
+
 def batches_of(data: "Data", quiet: bool) -> Iterator[tuple[Any, ...]]:
     """The batches, counted on the screen."""
     from bestk.show.progress import Counter

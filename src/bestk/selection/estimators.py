@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import (
@@ -31,6 +31,9 @@ from bestk.base.validation import names_of, require_count
 from bestk.problem.rows import Rows
 from bestk.problem.table import Table
 from bestk.results.result import Result
+from bestk.rivals.models import NearOptimal
+from bestk.rivals.near_optimal import near_optimal_of
+from bestk.search.automatic_box import in_box
 from bestk.selection.cross_validation import (
     CrossValidation,
     cross_validate,
@@ -39,6 +42,22 @@ from bestk.selection.cross_validation import (
 )
 from bestk.selection.jobs import run_jobs
 from bestk.selection.problem import Problem
+
+
+class _Asked(NamedTuple):
+    """What a fit was asked about one target: its data, kept by reference, and its features."""
+
+    problem: Problem
+    target: np.ndarray | None  # another one than that of the problem
+    include: Any
+    exclude: Any
+
+    def near_optimal(self, result: Result, **options: Any) -> NearOptimal:
+        """In the box of the result, if it chose one: both are known for the same models."""
+        problem = self.problem if self.target is None else self.problem.with_target(self.target)
+        inside = in_box(problem, result.box) if problem.chooses_box else problem
+        choices = {"include": self.include, "exclude": self.exclude}
+        return near_optimal_of(inside, result.k, **choices | options)
 
 
 class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -52,6 +71,43 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return rows @ self.coef_.T + self.intercept_
         X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
         return X @ self.coef_.T + self.intercept_
+
+    def near_optimal(self, within: float = 0.02, **options: Any) -> NearOptimal | list[NearOptimal]:
+        """All models that are nearly as good as the fitted one, for the data of the fit.
+
+        How sure is the choice of features? See :func:`bestk.near_optimal`. The data are not part
+        of a pickle: fit a model that was loaded again before you ask.
+
+        Parameters
+        ----------
+        within : float
+            Near-optimal are objectives of at most (1 + within) times the best.
+        **options
+            Others of :func:`bestk.near_optimal`, such as ``max_models``. Limits and methods are
+            those of the estimator unless given, and the best model is proven with a gap of 0.
+
+        Returns
+        -------
+        NearOptimal
+            A list of them if y had several columns, one for each.
+        """
+        check_is_fitted(self)
+        asked = getattr(self, "_asked", None)
+        if asked is None:
+            raise ValueError(
+                "near_optimal needs the data of the fit, which copies and files of a model do not "
+                "keep; call fit again, or use bestk.near_optimal(X, y, k)"
+            )
+        options = self._settings().as_options() | {"gap_tol": 0.0, "within": within} | options
+        many = isinstance(self.result_, list)
+        results = self.result_ if many else [self.result_]
+        pairs = zip(asked, results, strict=True)
+        lists = [one.near_optimal(result, **options) for one, result in pairs]
+        return lists if many else lists[0]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the data of the fit: a file of a model should be small, and keep no rows."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_asked"}
 
     def _settings(self) -> Settings:
         return settings_of(
@@ -97,8 +153,9 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return None if names is None else tuple(names)
 
-    def _keep(self, results: list[Result], many: bool) -> None:
+    def _keep(self, results: list[Result], asked: list[_Asked], many: bool) -> None:
         """Set the fitted attributes, one entry per target if y had several columns."""
+        self._asked = asked
         values: dict[str, Any] = {
             "coef_": np.array([result.coef for result in results]),
             "intercept_": np.array([result.intercept for result in results]),
@@ -234,7 +291,8 @@ class SparseRidge(_SparseLinearModel):
         if is_collection(X):
             self._remember_columns(X)
             problem = self._problem(X, y, sample_weight, settings)
-            self._keep([problem.solve(self.k, **options, **settings.as_options())], many=False)
+            result = problem.solve(self.k, **options, **settings.as_options())
+            self._keep([result], [_Asked(problem, None, **options)], many=False)
             return self
         X, y, weight = self._checked(X, y, sample_weight)
         many = y.ndim == 2
@@ -246,7 +304,8 @@ class SparseRidge(_SparseLinearModel):
             return problem.solve(k, **options, **settings.as_options())
 
         results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
-        self._keep(results, many)
+        others = [_Asked(first, target, **options) for target in targets[1:]]
+        self._keep(results, [_Asked(first, None, **options), *others], many)
         return self
 
     def _problem(self, X: Any, y: Any, weight: Any, settings: Settings) -> Problem:
@@ -373,16 +432,18 @@ class SparseRidgeCV(_SparseLinearModel):
             many = y.ndim == 2
             targets = y.T if many else [y]
             asked = [self._cross_validate(X, t, weight, splits, settings) for t in targets]
-        validations, results = [], []
+        validations, results, questions = [], [], []
+        options = {"include": self.include, "exclude": self.exclude}
         for validation, problem in asked:
             alpha, k = validation.best(self.rule)
             validations.append(validation)
-            options = {"include": self.include, "exclude": self.exclude}
-            results.append(problem.with_alpha(alpha).solve(k, **options, **settings.as_options()))
+            problem = problem.with_alpha(alpha)
+            results.append(problem.solve(k, **options, **settings.as_options()))
+            questions.append(_Asked(problem, None, **options))
         self.alpha_ = [r.alpha for r in results] if many else results[0].alpha
         self.k_ = [r.k for r in results] if many else results[0].k
         self.cross_validation_ = validations if many else validations[0]
-        self._keep(results, many)
+        self._keep(results, questions, many)
         return self
 
     def _splits(self, X, y, params):

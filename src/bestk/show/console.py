@@ -15,6 +15,21 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     criteria : {"aicc", "bic", "ebic"}; smaller is better
     version : of bestk
 
+``bestk alternatives`` writes
+    k, alpha : as asked for
+    threshold, within, exactly_k : the largest objective that counts as near-optimal; the share that
+        was asked for, or null; whether the list has the best models of exactly k features
+    complete, complete_below : whether it is proven that no model is missing; below which objective
+        none is
+    conditional : whether that holds only inside a box that was chosen
+    status : why the search ended
+    best : the best model, with the keys of a model
+    models : a list of {"support", "coef", "intercept", "objective", "worse_by", "borderline"}, best
+        first; worse_by is relative to the best objective
+    necessary, possible, useless : names of features of all, some, none of these models
+    copies : a list of pairs of names: the first repeats the second, and only the second is listed
+    n_samples, n_features, n_nodes, seconds, version
+
 ``bestk path`` writes
     criterion, chosen : its name and the model it chooses
     proven, conditional, version
@@ -43,6 +58,7 @@ A number that is not finite is null.
 
 import json
 import math
+from decimal import ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -55,10 +71,16 @@ from bestk.results.gaps import percent, relative_gap
 
 if TYPE_CHECKING:
     from bestk.readers.data import Data
+    from bestk.results.completeness import CompletenessCertificate
     from bestk.results.result import Result
+    from bestk.rivals.models import NearModel, NearOptimal
     from bestk.selection.cross_validation import CrossValidation
     from bestk.selection.path import Path
     from bestk.sindy import Discovery
+
+
+# More models, or names of features, than this are counted on the console instead of shown.
+_MOST_MODELS, _MOST_NAMES = 20, 20
 
 
 def stdout() -> Console:
@@ -112,6 +134,53 @@ def model_document(result: "Result") -> dict[str, Any]:
         "criteria": {name: result.criterion(name) for name in CRITERIA},
         "version": __version__,
     }
+
+
+def list_document(found: "NearOptimal") -> dict[str, Any]:
+    """Near-optimal models as JSON; see the top of this module."""
+    from bestk import __version__
+
+    best = model_document(found.best)
+    del best["version"]
+    names = found.names
+    return {
+        "k": found.k,
+        "alpha": found.alpha,
+        "threshold": found.threshold,
+        "within": found.within,
+        "exactly_k": found.only_k,
+        "complete": found.complete,
+        "complete_below": found.complete_below,
+        "conditional": found.best.is_conditional,
+        "status": str(found.status),
+        "best": best,
+        "models": [
+            {
+                "support": list(model.names),
+                "coef": dict(zip(model.names, model.values.tolist(), strict=True)),
+                "intercept": model.intercept,
+                "objective": model.objective,
+                "worse_by": _worse_by(found, model),
+                "borderline": model.is_borderline,
+            }
+            for model in found.models
+        ],
+        "necessary": [names[j] for j in found.necessary],
+        "possible": [names[j] for j in found.possible],
+        "useless": [names[j] for j in found.useless],
+        "copies": [[names[a], names[b]] for a, b in found.copies],
+        "n_samples": found.n_samples,
+        "n_features": found.n_features,
+        "n_nodes": found.n_nodes,
+        "seconds": found.seconds,
+        "version": __version__,
+    }
+
+
+def _worse_by(found: "NearOptimal", model: "NearModel") -> float:
+    """Relative to the best objective; of a perfect fit nothing is."""
+    best = found.best.objective
+    return max(model.objective / best - 1.0, 0.0) if best > 0 else math.nan
 
 
 def path_document(path: "Path", criterion: str) -> dict[str, Any]:
@@ -257,6 +326,128 @@ def _verdict(result: "Result") -> str:
         f"[bold yellow]Not proven ({result.status}):[/] a model with {features}{where} may be "
         f"better, but by {percent(result.gap)} at most. To close the gap, {advice}."
     )
+
+
+def show_list(found: "NearOptimal") -> None:
+    """The best of the models, what they have in common, and whether one may be missing."""
+    console = stdout()
+    for part in ("", _models(found), *_more(found), "", _common(found), "", *_list_verdict(found)):
+        console.print(part)
+
+
+def _models(found: "NearOptimal") -> Table:
+    table = _table()
+    for head in ("objective", "worse by", "size"):
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("features", overflow="fold")
+    for model in found.models[:_MOST_MODELS]:
+        share = _worse_by(found, model)
+        is_doubtful = model.is_borderline and not found.only_k
+        mark = " [yellow](at the threshold up to rounding)[/]" if is_doubtful else ""
+        table.add_row(
+            f"{model.objective:.7g}",
+            percent(share) if math.isfinite(share) else "",
+            str(model.size),
+            (escape(", ".join(model.names)) or "[italic]none[/]") + mark,
+        )
+    return table
+
+
+def _more(found: "NearOptimal") -> list[str]:
+    left = len(found) - _MOST_MODELS
+    return [f"[dim]... and {left:,} more; --json and --report have all[/]"] if left > 0 else []
+
+
+def _common(found: "NearOptimal") -> Table:
+    facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+    above = "" if found.within is None else f", {100 * found.within:.6g}% above the best"
+    copies = [f"{found.names[a]} repeats {found.names[b]}" for a, b in found.copies]
+    rows = {
+        "models": f"{len(found):,}",
+        "best": f"{found.best.objective:.10g} with {_some(found.best.names)}",
+        "threshold": f"{found.threshold:.10g}{above}",
+        "in all of these": _some([found.names[j] for j in found.necessary]),
+        "in some": _some([found.names[j] for j in found.possible]),
+        "in none": f"{len(found.useless):,} of {found.n_features:,} features",
+        "copies": _some(copies),
+        "nodes": f"{found.n_nodes:,}",
+        "seconds": f"{found.seconds:.3g}",
+    }
+    for name, value in rows.items():
+        if name != "copies" or copies:
+            facts.add_row(f"[dim]{name}[/]", escape(value))
+    return facts
+
+
+def _some(names: list[str]) -> str:
+    """Names up to a number that can be read."""
+    left = len(names) - _MOST_NAMES
+    more = [f"and {left:,} more"] if left > 0 else []
+    return ", ".join(names[:_MOST_NAMES] + more) or "none"
+
+
+def _list_verdict(found: "NearOptimal") -> list[str]:
+    """Is the list complete? What would complete it?"""
+    where = " inside the box" if found.best.is_conditional else ""
+    lines = []
+    if found.complete:
+        colour = "yellow" if where else "green"
+        head = f"[bold {colour}]Complete{where}:[/]"
+        lines.append(f"{head} {_claim(found.k, found.only_k, where)}.")
+    else:
+        lines.append(_incomplete(found, where))
+    if found.within is not None and not found.best.is_closed:
+        gap = percent(found.best.gap)
+        lines.append(
+            f"[yellow]The best model is not proven ({found.best.status}):[/] one may be better by "
+            f"{gap} at most, and the threshold is relative to the best that was found."
+        )
+    return lines
+
+
+def _claim(k: int, only_k: bool, where: str = "") -> str:
+    if only_k:
+        return f"no other model with exactly {_features(k)}{where} is better than the last of these"
+    return (
+        f"every model with at most {_features(k)}{where} up to the threshold is one of these, or "
+        "one of these with features added"
+    )
+
+
+def _features(k: int) -> str:
+    return f"{k} feature{'s' if k != 1 else ''}"
+
+
+def _incomplete(found: "NearOptimal", where: str) -> str:
+    from bestk.results.status import Status
+
+    why, advice = str(found.status), "raise the limit, or try --alpha above 0 or bounds"
+    if found.status in (Status.OPTIMAL, Status.CONDITIONAL):
+        why, advice = "--max-models", "raise --max-models, or ask for less with --within"
+    elif found.status is Status.INTERRUPTED:
+        advice = "give it more time"
+    elif found.status in (Status.PERFECT_FIT, Status.NUMERICAL_LIMIT):
+        advice = "try --alpha above 0 or bounds; rounding hides which models are better"
+    known = ""
+    if found.complete_below > found.best.objective:
+        known = f" Below the objective {_down(found.complete_below)} none is."
+    head = f"[bold yellow]Not complete ({why}):[/] models may be missing{where}."
+    return f"{head}{known} To complete the list, {advice}."
+
+
+def _down(value: float) -> str:
+    """Rounded down: no more than is proven."""
+    return f"{float(Context(prec=8, rounding=ROUND_FLOOR).create_decimal_from_float(value)):.8g}"
+
+
+def show_list_verification(proof: "CompletenessCertificate", verification: Any) -> None:
+    """What a file claims about a list, and whether the data bear it out."""
+    n = len(proof.models)
+    stdout().print(
+        f"A list of {n:,} model{'s' if n != 1 else ''}, which claims that "
+        f"{_claim(proof.k, proof.only_k)}."
+    )
+    typer.echo(verification)
 
 
 def show_path(path: "Path", criterion: str) -> None:

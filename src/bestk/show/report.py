@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
@@ -28,7 +29,13 @@ def write(html: str, path: Any = None) -> str:
 
 
 def result_page(
-    result: Any, *, title: str | None = None, target: str = "y", X: Any = None, y: Any = None
+    result: Any,
+    *,
+    title: str | None = None,
+    target: str = "y",
+    X: Any = None,
+    y: Any = None,
+    alternatives: Any = None,
 ) -> str:
     """A page about one run: model, verdict, numbers, proof, pictures and settings.
 
@@ -41,17 +48,21 @@ def result_page(
         What the equation calls the predicted quantity.
     X, y : array-like or None
         Data, to add predictions against observations.
+    alternatives : str, Path or None
+        Where the page of near-optimal models is (``NearOptimal.to_html``), seen from the folder of
+        this one: adds a link to it.
 
     Returns
     -------
     str
-        HTML without references to anything outside it.
+        HTML without references to anything outside it, but for this link.
     """
     pictures = [("Best model and proven bound over time", lambda ax: plots.gap(result, ax))]
     pictures += _predictions(result, X, y)
     return page(
         title or f"Best model with at most {result.k} of {len(result.coef)} features",
         verdict(result),
+        *_link_to(alternatives),
         section("Model", equation(result, target), terms(result)),
         section("Numbers", fact_list(numbers(result))),
         section("Pictures", figures(pictures)),
@@ -135,7 +146,7 @@ def cv_page(cv: Any, *, title: str | None = None) -> str:
     )
 
 
-def discovery_page(found: Any, *, title: str | None = None) -> str:
+def discovery_page(found: Any, *, title: str | None = None, within: float | None = None) -> str:
     """A page about found equations: what is proven, how they move, and how they were chosen.
 
     Parameters
@@ -143,6 +154,9 @@ def discovery_page(found: Any, *, title: str | None = None) -> str:
     found : Discovery
     title : str or None
         Heading of the page.
+    within : float or None
+        A tolerance, such as 0.02: adds which terms all models have that are at most so much worse
+        than the equations (:meth:`bestk.sindy.Discovery.near_optimal`).
 
     Returns
     -------
@@ -160,6 +174,7 @@ def discovery_page(found: Any, *, title: str | None = None) -> str:
         discovery_verdict(found),
         section("Equations", *_system(found)),
         section("Proof", _proofs(found)),
+        *_certainty(found, within),
         section("Simulation", fact_list(_motions(found))),
         section("Pictures", figures(pictures)),
         section(
@@ -305,6 +320,54 @@ def _proofs(found):
     return Html(table(heads, *rows) + tag("p", note))
 
 
+def _certainty(found, within):
+    """What near-optimal models of each equation have in common; nothing without a tolerance."""
+    if within is None:
+        return
+    share = f"{100 * within:.6g}%"
+    text = (
+        f"Models whose objective is at most {share} above the best of the same k. A certain term "
+        "is in all of them, a possible one in some. Models that only add terms to others are not "
+        "counted. This tells which models fit these data nearly equally well, not which of them "
+        "are probably true."
+    )
+    parts = []
+    for (state, near), result in zip(
+        found.near_optimal(within).items(), found.results, strict=True
+    ):
+        parts += [tag("h3", f"{state}\u2032"), fact_list(_rivals(near, result))]
+        if not near.complete:
+            parts.append(tag("p", near.status.advice))
+    yield section("Which terms are certain?", tag("p", text), *parts)
+
+
+def _rivals(near, result):
+    """Pairs (name, value) about models that are nearly as good as an equation."""
+
+    def names(terms):
+        return ", ".join(near.names[j] for j in terms) or "none"
+
+    rivals = sum(not np.array_equal(model.support, result.support) for model in near.models)
+    repeats = ", ".join(f"{near.names[a]} repeats {near.names[b]}" for a, b in near.copies)
+    more = [("either may stand for the other", repeats)] if repeats else []
+    if not near.complete:
+        found = np.flatnonzero(near.has.any(axis=0))
+        return [
+            ("certain terms", "not known"),
+            ("terms of models found", names(found)),
+            ("rival models", f"{rivals:,} or more"),
+            ("complete", f"no ({near.status})"),
+            *more,
+        ]
+    return [
+        ("certain terms", names(near.necessary)),
+        ("possible terms", names(near.possible)),
+        ("rival models", f"{rivals:,}"),
+        ("complete", "yes, proven"),
+        *more,
+    ]
+
+
 def _motions(found):
     """Pairs (name, value) about errors and simulations."""
     ends = zip(found.horizons, found.trajectories.t, strict=True)
@@ -331,6 +394,18 @@ def _best_scores(found):
 
 def _yes_or(proven, status):
     return tag("span", "yes" if proven else str(status), class_="yes" if proven else "no")
+
+
+def _link_to(alternatives):
+    """One line with a link to the page of near-optimal models."""
+    if alternatives is None:
+        return
+    place = FilePath(alternatives)
+    if place.is_absolute():
+        raise ValueError(f"alternatives must be relative to the page, got {str(alternatives)!r}")
+    # A colon would make the part before it a scheme; in quotes it is a letter of a file's name.
+    link = tag("a", "all models that are nearly as good", href=quote(place.as_posix()))
+    yield tag("p", "How sure is the choice? See ", link, ".")
 
 
 def _predictions(model, X, y):

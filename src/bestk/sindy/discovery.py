@@ -12,7 +12,9 @@ from bestk.base.validation import as_real
 from bestk.results.gaps import PERFECT_FIT, percent
 from bestk.results.result import Result
 from bestk.results.status import Status
+from bestk.rivals.models import NearOptimal
 from bestk.selection.path import Path
+from bestk.selection.problem import Problem
 from bestk.sindy.simulation import integrate, right_hand_side
 from bestk.sindy.trajectories import Trajectories
 
@@ -103,6 +105,46 @@ class Discovery:
                 for result, other in zip(self.results, self.runners_up, strict=True)
             ]
         )
+
+    def near_optimal(
+        self, within: float = 0.02, *, time_limit: float | None = 30.0, **options: Any
+    ) -> dict[str, NearOptimal]:
+        """All models that are nearly as good as each equation: which of its terms are certain?
+
+        Those of :func:`bestk.near_optimal`, by the name of the state, for all rows and for the k
+        and alpha of the equation. Terms that all of them have are certain up to this tolerance.
+
+        Parameters
+        ----------
+        within : float
+            Near-optimal are objectives of at most (1 + within) times the best.
+        time_limit : float or None
+            Seconds for each equation; a list that takes longer is not complete.
+        **options
+            Others of :func:`bestk.near_optimal`. Lists without any are kept, and not searched again
+            when they are asked for again.
+        """
+        key = (within, time_limit)
+        if not options and key in self._lists:
+            return self._lists[key]
+        lists: dict[str, NearOptimal] = {}
+        limits = {"within": within, "time_limit": time_limit}
+        for state, problem, result in zip(self.states, self._problems, self.results, strict=True):
+            found = problem.near_optimal(result.k, **limits, **options)
+            lists[state] = found
+            if found.status is Status.INTERRUPTED:  # the others give what they can at once
+                limits["time_limit"] = 0.0
+        if not options and limits["time_limit"] == time_limit:
+            self._lists[key] = lists
+        return lists
+
+    @property
+    def _problems(self) -> list[Problem]:
+        return self.model.optimizer.problems_
+
+    @cached_property
+    def _lists(self) -> dict[tuple[float, float | None], dict[str, NearOptimal]]:
+        return {}
 
     @property
     def derivative_errors(self) -> np.ndarray:

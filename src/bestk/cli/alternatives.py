@@ -1,0 +1,133 @@
+"""The command ``bestk alternatives``: all models that are nearly as good as the best one."""
+
+from pathlib import Path as File
+from typing import Annotated
+
+from bestk.cli.cluster import client_of
+from bestk.cli.options import (
+    OUTPUT,
+    RUN,
+    Alpha,
+    AutoBounds,
+    Device,
+    Drop,
+    Exclude,
+    GapTol,
+    Include,
+    Intercept,
+    Json,
+    Lower,
+    Nonnegative,
+    Quiet,
+    Scheduler,
+    Source,
+    Target,
+    Threads,
+    Upper,
+    Weight,
+    Workers,
+    option,
+)
+from bestk.cli.outcome import (
+    GAP_LEFT,
+    display,
+    helpful,
+    list_exit_code,
+    require_folders,
+    say,
+    write_file,
+)
+from bestk.cli.question import bounds, choices, limits, problem_of, what_is_near
+from bestk.show.console import list_document, show_data, show_list, write_json
+
+
+@helpful
+def alternatives(
+    file: Source,
+    k: Annotated[int, option("-k", metavar="K", min=0, help="Most features.")],
+    target: Target = "y",
+    within: Annotated[
+        str | None,
+        option(
+            "--within",
+            metavar="SHARE",
+            help="How much worse than the best: 2% or 0.02.",
+            show_default="2%",
+        ),
+    ] = None,
+    below: Annotated[
+        float | None,
+        option("--below", metavar="OBJECTIVE", min=0.0, help="Or all up to this objective."),
+    ] = None,
+    n_best: Annotated[
+        int | None,
+        option("--n-best", metavar="COUNT", min=1, help="Or the best of exactly K features."),
+    ] = None,
+    max_models: Annotated[
+        int,
+        option(
+            "--max-models", metavar="COUNT", min=1, help="If there are more, the list ends sooner."
+        ),
+    ] = 100_000,
+    weight: Weight = None,
+    drop: Drop = None,
+    alpha: Alpha = 0.0,
+    intercept: Intercept = True,
+    include: Include = None,
+    exclude: Exclude = None,
+    lower: Lower = None,
+    upper: Upper = None,
+    nonnegative: Nonnegative = False,
+    auto_bounds: AutoBounds = False,
+    gap_tol: GapTol = 0.0,
+    time_limit: Annotated[
+        float | None,
+        option("--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="For the whole list."),
+    ] = None,
+    node_limit: Annotated[
+        int | None,
+        option("--node-limit", panel=RUN, metavar="COUNT", min=0, help="For the whole list."),
+    ] = None,
+    threads: Threads = None,
+    device: Device = "cpu",
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
+    report: Annotated[
+        File | None,
+        option("--report", panel=OUTPUT, metavar="HTML", help="Write a page to explore them."),
+    ] = None,
+    save: Annotated[
+        File | None,
+        option("--save", panel=OUTPUT, metavar="NPZ", help="Keep the list and its proof."),
+    ] = None,
+    quiet: Quiet = False,
+) -> int:
+    """Find all models that are nearly as good as the best, and prove that none is missing."""
+    from bestk.readers.data import open_data
+
+    require_folders(report, save)
+    near = what_is_near(within, below, n_best)
+    data = open_data(file, target=target, weight=weight, drop=drop or ())
+    options = choices(data, include, exclude) | near | {"max_models": max_models}
+    options |= limits(gap_tol, time_limit, node_limit, threads, device)
+    model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
+    model |= {"fit_intercept": intercept, "threads": threads, "device": device}
+    with client_of(workers, scheduler, quiet) as client:
+        problem = problem_of(data, client, quiet, **model)
+        with display(quiet) as progress:
+            found = problem.near_optimal(k, progress=progress, client=client, **options)
+    if as_json:
+        write_json(list_document(found))
+    else:
+        show_data(data, found.best)
+        show_list(found)
+    write_file(report, "page", found.to_html)
+    code = list_exit_code(found)
+    if found.certificate is not None:
+        write_file(save, "list", found.certificate.save)
+    elif save is not None:
+        why = "its proof was too large to keep" if found.complete else "it is not complete"
+        say(f"list not written to {save}: {why}")
+        code = code or GAP_LEFT
+    return code
