@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from bestk.results.certificate import Certificate
     from bestk.results.result import Result, Snapshot
     from bestk.results.status import Status
+    from bestk.rivals.models import NearOptimal
+    from bestk.rivals.near_optimal import near_optimal
     from bestk.search.solve import beam_search, resume, solve
     from bestk.selection.cross_validation import CrossValidation
     from bestk.selection.estimators import SparseRidge, SparseRidgeCV
-    from bestk.selection.near_models import NearOptimal
-    from bestk.selection.near_optimal import near_optimal
     from bestk.selection.path import Path, solve_path
     from bestk.selection.problem import Problem
     from bestk.selection.stability import Stability, stability
@@ -50,7 +50,7 @@ _HOME = {
     "Advanced": "bestk.base.settings",
     "Certificate": "bestk.results.certificate",
     "CrossValidation": "bestk.selection.cross_validation",
-    "NearOptimal": "bestk.selection.near_models",
+    "NearOptimal": "bestk.rivals.models",
     "Path": "bestk.selection.path",
     "Problem": "bestk.selection.problem",
     "Result": "bestk.results.result",
@@ -61,7 +61,7 @@ _HOME = {
     "StabilitySelector": "bestk.selection.stability_selector",
     "Status": "bestk.results.status",
     "beam_search": "bestk.search.solve",
-    "near_optimal": "bestk.selection.near_optimal",
+    "near_optimal": "bestk.rivals.near_optimal",
     "resume": "bestk.search.solve",
     "solve": "bestk.search.solve",
     "solve_path": "bestk.selection.path",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from helpers import instances
 from helpers.checks import assert_same, configuration
+from helpers.devices import Plain, using
 from helpers.lists import check_list, doubt, supports_of
 from helpers.seeds import seeds
 from scipy.optimize import minimize
@@ -14,7 +15,8 @@ from scipy.optimize import minimize
 import bestk
 from bestk import Status
 from bestk.results.completeness import ListedModel
-from bestk.selection import near_optimal as near_optimal_module
+from bestk.rivals import near_optimal as near_optimal_module
+from bestk.rivals.stages import ListWriter
 
 TOLERANCES = (0.0, 0.02, 0.1, 0.5, 3.0)
 
@@ -233,6 +235,18 @@ def test_the_n_best_of_a_larger_problem_are_proven():
     assert not fewer.verify(X, y)
 
 
+def test_all_there_are_may_be_fewer_than_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 5))
+    y = X[:, 0] + rng.standard_normal(50)
+    found = bestk.near_optimal(X, y, 2, n_best=11)
+    assert len(found) == 10
+    assert found.complete
+    assert found.certificate.verify(X, y)
+    fewer = replace(found.certificate, models=found.certificate.models[1:])
+    assert not fewer.verify(X, y)
+
+
 # Thresholds and limits --------------------------------------------------------------------------
 
 
@@ -275,6 +289,73 @@ def test_a_limit_leaves_an_honest_list(limits, force):
     for model in whole.models:
         if model.objective < some.complete_below * (1 - 1e-9):
             assert some.contains(model.support)
+    assert some.contains(some.best.support)
+    assert some.best.lower_bound <= whole.best.objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("few", "asked"), [(500, {"within": 0.3}), (0, {"within": 0.3}), (0, {"n_best": 9})]
+)
+def test_a_killed_run_goes_on(few, asked, force, monkeypatch, tmp_path):
+    """From every file that it wrote, with the same list and the same certificate."""
+    monkeypatch.setattr(near_optimal_module, "_FEW", few)
+    force.closed_in_units_only()
+    force.units(nodes=5, in_flight=3, close=0.0)
+    X, y, _ = bestk.datasets.make_synthetic(60, 14, k=5, rho=0.9)
+    path, written = tmp_path / "list.ckpt", []
+    write = ListWriter.write
+
+    def keep(self, parts):
+        write(self, parts)
+        written.append(path.read_bytes())
+
+    options = {"alpha": 0.01, "checkpoint": path, "checkpoint_interval": 0.0, **asked}
+    monkeypatch.setattr(ListWriter, "write", keep)
+    whole = bestk.near_optimal(X, y, 4, **options)
+    monkeypatch.setattr(ListWriter, "write", write)
+    assert len(written) > 5
+    for content in written[:: max(1, len(written) // 10)]:
+        path.write_bytes(content)
+        again = bestk.near_optimal(X, y, 4, **options)
+        assert [m.support.tolist() for m in again] == [m.support.tolist() for m in whole]
+        assert again.n_nodes == whole.n_nodes
+        assert_same(again.certificate, whole.certificate)
+    with pytest.raises(ValueError, match="another run"):
+        bestk.near_optimal(X, y, 4, **options | {"within": 0.2})
+    with pytest.raises(ValueError, match="other data"):
+        bestk.near_optimal(X, y + 1.0, 4, **options)
+
+
+def test_a_limit_leaves_a_checkpoint_to_go_on_from(force, tmp_path):
+    force.closed_in_units_only()
+    force.units(nodes=3, in_flight=2, close=0.0)
+    X, y, _ = bestk.datasets.make_synthetic(60, 14, k=5, rho=0.9)
+    options = {"alpha": 0.01, "within": 0.3, "checkpoint": tmp_path / "list.ckpt"}
+    whole = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3)
+    some = bestk.near_optimal(X, y, 4, **options, node_limit=10)
+    assert not some.complete
+    again = bestk.near_optimal(X, y, 4, **options)
+    assert again.complete
+    assert_same(again.certificate, whole.certificate)
+
+
+def test_a_better_best_model_moves_the_threshold(monkeypatch):
+    """A first model that is not the best one makes a threshold that is too large."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=4, rho=0.9)
+    right = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
+    first_model = near_optimal_module.first_model
+
+    def poor(presolved, *others):
+        first = first_model(presolved, *others)
+        first.support = np.array([9, 10, 11])
+        first.coef, first.objective = first.problem.fit(first.support)
+        return first
+
+    monkeypatch.setattr(near_optimal_module, "first_model", poor)
+    found = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
+    assert found.threshold == pytest.approx(right.threshold, rel=1e-12)
+    assert [m.support.tolist() for m in found] == [m.support.tolist() for m in right]
+    assert found.certificate.verify(X, y)
 
 
 @pytest.mark.parametrize("threads", [2, 3])
@@ -288,6 +369,30 @@ def test_the_list_does_not_depend_on_threads(threads, force):
     assert_same(one.certificate, many.certificate)
 
 
+def test_a_cluster_lists_the_same(client, force):
+    force.on_cluster()
+    force.closed_in_units_only()
+    force.units(nodes=5, in_flight=3, close=0.0)
+    X, y, _ = bestk.datasets.make_synthetic(60, 14, k=5, rho=0.9)
+    here = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, n_threads=1)
+    there = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, client=client)
+    assert there.engine.startswith("dask")
+    assert_same(here.certificate, there.certificate)
+
+
+@pytest.mark.parametrize("few", [0, 500])
+def test_a_device_lists_the_same(few, force, monkeypatch):
+    monkeypatch.setattr(near_optimal_module, "_FEW", few)
+    X, y, _ = bestk.datasets.make_synthetic(40, 12, k=5, rho=0.9)
+    here = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, n_threads=1)
+    force.closed_on_device()
+    with using(Plain()) as device:
+        there = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, device="cuda")
+    assert device.n_calls > 0
+    assert [m.support.tolist() for m in there] == [m.support.tolist() for m in here]
+    assert there.certificate.verify(X, y)
+
+
 def test_copies_are_stated_and_may_be_asked_for():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((50, 5))
@@ -298,6 +403,8 @@ def test_copies_are_stated_and_may_be_asked_for():
     assert found.contains([0, 1])
     assert found.contains([0, 4])
     assert not found.contains([1, 4])
+    assert found.necessary.tolist() == [0]
+    assert found.possible.tolist() == [1, 4]
     assert "repeats" in str(found)
 
 
@@ -310,7 +417,6 @@ def test_copies_are_stated_and_may_be_asked_for():
         ({"n_best": 0}, "n_best"),
         ({"n_best": 3, "below": 1.0}, "n_best and below"),
         ({"max_models": 0}, "max_models"),
-        ({"checkpoint": "x"}, "checkpoint"),
         ({"surprise": 1}, "surprise"),
     ],
 )

@@ -13,8 +13,8 @@ from bestk.results.completeness import CompletenessCertificate
 from bestk.results.gaps import percent
 from bestk.results.result import Result
 from bestk.results.status import Status
+from bestk.rivals.ranges import Ellipsoid, ellipsoids
 from bestk.search.solve import solve_problem
-from bestk.selection.ranges import Ellipsoid, ellipsoids
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -140,20 +140,31 @@ class NearOptimal:
             row[model.support] = True
         return has
 
+    @cached_property
+    def _shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """(features of every model, features of some): copies may stand for their originals."""
+        every = np.array(self.has.all(axis=0) & (len(self) > 0))
+        some = np.array(self.has.any(axis=0))
+        for copy, original in self.copies:
+            some[copy] |= some[original]
+            every[original] = False
+        return every, some
+
     @property
     def necessary(self) -> np.ndarray:
-        """Features of every listed model: of every near-optimal one."""
-        return np.flatnonzero(self.has.all(axis=0)) if len(self) else np.zeros(0, dtype=np.intp)
+        """Features of every near-optimal model."""
+        return np.flatnonzero(self._shares[0])
 
     @property
     def possible(self) -> np.ndarray:
-        """Features of some listed model, but not of all."""
-        return np.flatnonzero(self.has.any(axis=0) & ~self.has.all(axis=0))
+        """Features of some listed model, or copies of them, but not of all."""
+        every, some = self._shares
+        return np.flatnonzero(some & ~every)
 
     @property
     def useless(self) -> np.ndarray:
         """Features of no listed model: no near-optimal model needs them."""
-        return np.flatnonzero(~self.has.any(axis=0))
+        return np.flatnonzero(~self._shares[1])
 
     def inclusion(self) -> np.ndarray:
         """Share of the listed models with each feature, (p,)."""

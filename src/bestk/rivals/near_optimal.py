@@ -16,6 +16,7 @@ import numpy as np
 from bestk.base.cluster import client_for
 from bestk.base.fingerprint import fingerprint
 from bestk.base.settings import Settings, settings_of
+from bestk.base.state import State
 from bestk.base.validation import require_count, require_number
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
@@ -23,17 +24,21 @@ from bestk.results.completeness import CompletenessCertificate, ListedModel, Siz
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
 from bestk.results.status import Status
+from bestk.rivals.models import NearModel, NearOptimal
+from bestk.rivals.stages import ListWriter, Stage, stage_in
 from bestk.search.automatic_box import boxed, first_model
 from bestk.search.collecting import Collected, Collector, Fitted, NBest, TooMany, collect
 from bestk.search.lessons import Lessons
 from bestk.search.run import result_of, small_blas, solve_presolved
-from bestk.selection.near_models import NearModel, NearOptimal
+from bestk.subtrees.recorder import Recorder
 from bestk.supports.beam import fit_supports
 
 # A share of an objective that is not told from rounding.
 _ROUNDING = 1e-9
 # Supports of k features below a threshold that are few: each is fitted, with its parts.
 _FEW = 500
+# Supports whose swaps are tried for a start, where the best of one size are wanted.
+_STARTS = 10
 
 
 def near_optimal(
@@ -76,7 +81,8 @@ def near_optimal(
         As in :func:`bestk.solve`.
     **options
         Limits and other options of :func:`bestk.solve`; the best model is proven with a gap of 0
-        unless ``gap_tol`` is given.
+        unless ``gap_tol`` is given. With `checkpoint`, the same call goes on from the file of a run
+        that was killed or came to a limit.
 
     Returns
     -------
@@ -88,7 +94,7 @@ def near_optimal(
     >>> X, y, _ = bestk.datasets.make_synthetic(200, 20, k=3, rho=0.9)
     >>> found = bestk.near_optimal(X, y, k=3, within=0.05)
     >>> found.complete, found.models[0].support.tolist()
-    (True, [0, 6, 13])
+    (True, [0, 6, 12])
     """
     client = client_for(X, client)
     problem = Regression.from_data(
@@ -130,7 +136,7 @@ def near_optimal_of(
 ) -> NearOptimal:
     """:func:`near_optimal` for a problem that is already there."""
     started = perf_counter()
-    settings = settings_of({"gap_tol": 0.0} | options).for_many()
+    settings = settings_of({"gap_tol": 0.0} | options)
     k = require_count("k", k, least=0)
     require_number("within", within, least=0.0)
     require_count("max_models", max_models, least=1)
@@ -147,7 +153,8 @@ def near_optimal_of(
             raise ValueError(
                 f"include names {len(presolved.include)} features, but k = {k}; raise k"
             )
-        search = _Search(presolved, k, starts, settings, started)
+        request = {"within": within, "below": below, "n_best": n_best, "max_models": max_models}
+        search = _Search(presolved, k, starts, settings, started, request)
         if n_best is not None:
             return search.n_best(n_best)
         if below is not None:
@@ -165,26 +172,52 @@ class _Search:
         starts: list[np.ndarray],
         settings: Settings,
         started: float,
+        request: dict[str, Any],
     ) -> None:
-        self.presolved, self.k, self.settings, self.started = presolved, k, settings, started
+        self.presolved, self.k, self.started = presolved, k, started
+        self.settings = replace(settings, checkpoint=None)
         self.problem, self.lessons = presolved.problem, Lessons(presolved.form)
         self.first = first_model(presolved, k, starts, settings, self.lessons.fits)
         self.n_nodes = 0
+        self.writer: ListWriter | None = None
+        self.saved: tuple[Stage, dict[str, State]] | None = None
+        if settings.checkpoint is not None:
+            self.writer = ListWriter(settings, presolved, k, request)
+            self.saved = stage_in(settings.checkpoint, presolved, k, request, settings)
+        if self.saved is not None:
+            self.first.offer(self.saved[0].first)
+            self.n_nodes = sum(one.n_nodes for one in self.saved[0].collected.values())
         # All supports of k features below the threshold, where they are few.
         self.largest: list[Fitted] | None = None
 
     def within(self, share: float, most: int) -> NearOptimal:
         """Up to a share above the best; a better best model means another threshold."""
         while True:
-            threshold = (1.0 + share) * self.first.objective
-            found = self.below(threshold, most, share)
-            if found.best.objective >= self.first.objective or not found.complete:
+            objective = self.first.objective
+            found = self.below((1.0 + share) * objective, most, share)
+            if found.best.objective >= objective:
                 return found
             self.first.offer(found.best.support)
+            if found.status is not Status.OPTIMAL:  # a limit came; what is listed counts
+                return self._lowered(found, (1.0 + share) * found.best.objective)
+
+    def _lowered(self, found: NearOptimal, threshold: float) -> NearOptimal:
+        """An incomplete list with a smaller threshold: what contains others may be missing now."""
+        return replace(
+            found,
+            threshold=threshold,
+            models=tuple(model for model in found.models if model.objective <= threshold),
+            complete_below=min(found.best.lower_bound, threshold),
+            certificate=None,
+        )
 
     def below(self, threshold: float, most: int, share: float | None = None) -> NearOptimal:
         """All irreducible supports up to the threshold, or below what `most` of them allow."""
-        level, searched = threshold, self._from_above(threshold)
+        level, searched, stage = threshold, None, self._stage
+        if stage is not None and stage.name == "sizes":
+            level = stage.level
+        else:
+            searched = self._from_above(threshold, most)
         while searched is None:
             searched = self._size_by_size(level, most)
             if searched is None:
@@ -202,27 +235,26 @@ class _Search:
         the proof for the best of them. So it is if no smaller model is below the threshold.
         """
         presolved, k, settings = self.presolved, self.k, self.settings
-        last = collected.get(k)
+        last, first = collected.get(k), self.first
         size = max(presolved.size(k), len(presolved.required))
+        is_complete = all(one.is_complete for one in collected.values())
         listed = {one.support.tobytes() for one in self.largest or found}
-        is_proof = (
-            last is not None
-            and all(one.is_complete for one in collected.values())
-            and (self.largest is not None or all(len(one.support) == size for one in found))
-            and self.first.support.tobytes() in listed
-            and self.problem.box is None
-        )
-        if not is_proof or last is None:
-            starts = [self.first.support]
-            return solve_presolved(
-                presolved, k, starts, settings, self.started, lessons=self.lessons
-            )
-        return result_of(
-            presolved, k, self.first, self.first.objective, Status.OPTIMAL, last.n_nodes, [],
-            last.recorder, settings, self.started, last.engine,
-        )  # fmt: skip
+        is_all = self.largest is not None or all(len(one.support) == size for one in found)
+        if last is not None and is_all and first.support.tobytes() in listed:
+            bound = first.objective if is_complete else min(first.objective, last.bound)
+            status = Status.OPTIMAL if self.problem.box is None else Status.CONDITIONAL
+            return result_of(
+                presolved, k, first, bound, status if is_complete else last.status, last.n_nodes,
+                [], last.recorder, settings, self.started, last.engine,
+            )  # fmt: skip
+        if not is_complete:
+            settings = replace(settings, node_limit=0)  # a limit came, or Ctrl-C
+        starts = [first.support]
+        return solve_presolved(presolved, k, starts, settings, self.started, lessons=self.lessons)
 
-    def _from_above(self, level: float) -> tuple[list[Fitted], dict[int, Collected]] | None:
+    def _from_above(
+        self, level: float, most: int
+    ) -> tuple[list[Fitted], dict[int, Collected]] | None:
         """From the supports of k features, if few are below the level; None if they are not.
 
         Whatever is smaller and below the level is a part of one of them.
@@ -237,11 +269,17 @@ class _Search:
         )
         collector.copies_matter = True
         try:
-            collected = self._collect(self.k, collector)
+            collected = self._collect(self.k, collector, Stage(name="above", size=self.k))
         except TooMany:
             return None
-        self.largest = list(collector.found.values())
-        return self._irreducible(self.largest, level), {self.k: collected}
+        members = list(collector.found.values())
+        if not collected.is_complete and self.first.objective <= level:
+            members.append(self._fitted(self.first.support))  # a limit came before it was found
+        found = self._irreducible(members, level)
+        if len(found) > most:
+            return None
+        self.largest = members
+        return found, {self.k: collected}
 
     def _irreducible(self, members: list[Fitted], level: float) -> list[Fitted]:
         """The smallest supports up to the level that are parts of members."""
@@ -264,6 +302,14 @@ class _Search:
                 found.append(one)
         return found
 
+    def _with_first(self, found: list[Fitted], level: float) -> list[Fitted]:
+        """What is known of the best model, where a limit came before it was found again."""
+        if self.first.objective > level:
+            return found
+        known = {one.support.tobytes() for one in found}
+        parts = self._irreducible([self._fitted(self.first.support)], level)
+        return [*found, *(one for one in parts if one.support.tobytes() not in known)]
+
     def _fitted(self, support: np.ndarray) -> Fitted:
         fits, key = self.lessons.fits, support.tobytes()
         if key not in fits:
@@ -277,7 +323,11 @@ class _Search:
         presolved, slack, self.largest = self.presolved, self._slack(level), None
         found: list[Fitted] = []
         collected: dict[int, Collected] = {}
-        for size in range(len(presolved.include), self.k + 1):
+        begin, stage = len(presolved.include), self._stage
+        if stage is not None and stage.name == "sizes" and stage.level == level:
+            begin, collected = stage.size, dict(stage.collected)
+            found = [self._fitted(support) for support in stage.found]
+        for size in range(begin, self.k + 1):
             features = presolved.size(size)
             if size > len(presolved.include) and features <= presolved.size(size - 1):
                 break  # there are no more features
@@ -286,28 +336,57 @@ class _Search:
                 level=level + slack, known=[one.support for one in found],
                 most=most - len(found),
             )  # fmt: skip
+            stage = Stage(
+                name="sizes", size=size, level=level, found=[one.support for one in found],
+                collected=dict(collected),
+            )  # fmt: skip
             try:
-                collected[size] = self._collect(size, collector)
+                collected[size] = self._collect(size, collector, stage)
             except TooMany:
                 values = sorted(one.objective for one in [*found, *collector.found.values()])
                 # Half of them, so that the next try is likely to be the last one.
                 self._lower_level = float(np.nextafter(values[most // 2] - slack, 0.0))
                 return None
             found += collector.found.values()
-            if not collected[size].is_complete or any(len(one.support) == 0 for one in found):
+            if not collected[size].is_complete:
+                found = self._with_first(found, level + slack)
+                break
+            if any(len(one.support) == 0 for one in found):
                 break
             if any(len(one.support) == len(presolved.required) for one in found):
                 break  # what must be included is enough
         return found, collected
 
-    def _collect(self, size: int, collector: Collector) -> Collected:
+    @property
+    def _stage(self) -> Stage | None:
+        """Where a run that goes on was, until that is reached."""
+        return None if self.saved is None else self.saved[0]
+
+    def _collect(self, size: int, collector: Collector, stage: Stage) -> Collected:
         settings, limit = self.settings, self.settings.node_limit
         if limit is not None:
             settings = replace(settings, node_limit=max(limit - self.n_nodes, 0))
+        stage.first = self.first.support
+        stage.members = lambda: [one.support for one in list(collector.found.values())]
+        if self.writer is not None:
+            self.writer.stage = stage
+        parts = self._saved_tree(stage, collector)
         args = self.presolved, size, collector, self.lessons, settings, self.started
-        collected = collect(*args)
+        collected = collect(*args, writer=self.writer, saved=parts)
         self.n_nodes += collected.n_nodes
         return collected
+
+    def _saved_tree(self, stage: Stage, collector: Collector) -> dict[str, State] | None:
+        """The tree of a run that goes on, if it was in this stage, and its models."""
+        if self.saved is None:
+            return None
+        before, parts = self.saved
+        self.saved = None
+        if (before.name, before.size) != (stage.name, stage.size):
+            return None
+        for support in before.members():
+            collector.offer(support)
+        return parts
 
     def _slack(self, level: float) -> float:
         return _ROUNDING * level + PERFECT_FIT * self.problem.yy
@@ -322,38 +401,44 @@ class _Search:
         self.first.offer(best.support)
         size = max(presolved.size(self.k), len(presolved.required))
         collector = NBest(self.problem, self.lessons.fits, size=size, count=count)
-        self._first_ones(collector, count)
-        collected = {self.k: self._collect(self.k, collector)}
-        found = list(collector.found.values())
+        if self._first_ones(collector, count):
+            recorder = Recorder(settings.record_limit)
+            recorder.close_by_enumeration(0)
+            one = Collected(Status.OPTIMAL, np.inf, 0, recorder, best.engine)
+        else:
+            one = self._collect(self.k, collector, Stage(name="n best", size=self.k))
+        collected, found = {self.k: one}, list(collector.found.values())
         level = max((one.objective for one in found), default=0.0)
         return self._result(found, collected, best, level, level, None, only_k=True)
 
-    def _first_ones(self, collector: NBest, count: int) -> None:
-        """Good supports to begin with: swaps of good ones, all there are if these are few."""
+    def _first_ones(self, collector: NBest, count: int) -> bool:
+        """Good supports to begin with: swaps of good ones. True if these are all there are."""
         form, size, inside = self.presolved.form, collector.size, self.presolved.inside
-        if form is None or size == 0:
+        if form is None or size <= len(inside):
             collector.offer(self.presolved.required)
-            return
+            return True
         free = np.setdiff1d(np.arange(form.p), inside)
         if comb(len(free), size - len(inside)) <= max(count, 1000):
             for chosen in combinations(free, size - len(inside)):
                 collector.offer(form.features[np.concatenate([inside, chosen]).astype(np.intp)])
-            return
+            return True
         start = np.searchsorted(form.features, np.intersect1d(self.first.support, form.features))
         others = np.setdiff1d(np.arange(form.p), start)
-        first = np.concatenate([start, others])[:size]
-        known: set[bytes] = set()
-        rows = [np.sort(first)]
-        while len(known) < count and rows:
-            near = [row for row in _swaps(rows.pop(0), free, form.p) if row.tobytes() not in known]
-            if not near:
-                continue
-            _, values = fit_supports(form, np.array(near))
-            order = np.argsort(values, kind="stable")[: 2 * count]
-            known.update(near[i].tobytes() for i in order)
-            rows += [near[i] for i in order]
-            for i in order:
-                collector.offer(form.features[near[i]])
+        values: dict[bytes, float] = {}
+        waiting = [np.sort(np.concatenate([start, others])[:size])]
+        done: set[bytes] = set()
+        while waiting and (len(values) < count or len(done) < _STARTS):
+            row = waiting.pop(0)
+            done.add(row.tobytes())
+            near = _swaps(row, free)
+            found = fit_supports(form, np.array(near))[1]
+            values |= {one.tobytes(): value for one, value in zip(near, found, strict=True)}
+            best = sorted(values, key=lambda key: values[key])[: max(count, _STARTS)]
+            waiting = [np.frombuffer(key, row.dtype) for key in best if key not in done]
+        rows = [np.frombuffer(key, np.int64) for key in sorted(values, key=lambda k: values[k])]
+        for support in rows[: 2 * count]:
+            collector.offer(form.features[support])
+        return False
 
     def _result(
         self,
@@ -446,7 +531,7 @@ class _Search:
         )
 
 
-def _swaps(row: np.ndarray, free: np.ndarray, p: int) -> list[np.ndarray]:
+def _swaps(row: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
     """The row, and all that differ from it by one feature; what is not free stays."""
     found = [row]
     others = np.setdiff1d(free, row)

@@ -6,11 +6,13 @@ lists is fitted, and kept if it is below the level.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
 
 from bestk.base.settings import Settings
+from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.devices.opening import open_device
 from bestk.form.presolve import Presolved
@@ -18,15 +20,19 @@ from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression
 from bestk.results.progress import make_progress
 from bestk.results.status import Status
+from bestk.search.checkpoint import Writer
 from bestk.search.lessons import Lessons
 from bestk.search.tree import Tree
 from bestk.subtrees.covers import as_rows, contains_one
 from bestk.subtrees.recorder import Recorder
+from bestk.supports.beam import fit_supports
 from bestk.supports.enumeration import by_length, may_beat
 from bestk.supports.incumbent import Fits, Incumbent
 
 # Supports that one enumeration may list; more have to be branched.
 _MOST_HITS = 200_000
+# Supports that are fitted before it is looked again which of the others may be among the best.
+_AT_ONCE = 256
 
 
 class Fitted(NamedTuple):
@@ -104,15 +110,29 @@ class NBest(Collector):
 
     def __init__(self, problem: Regression, fits: Fits, *, size: int, count: int) -> None:
         self.count = count
+        self._worst: list[tuple[float, bytes]] = []  # a heap, the worst one first
         super().__init__(problem, fits, size=size, level=np.inf, known=[])
 
+    def offer_all(self, form: StandardForm, supports: Sequence[np.ndarray]) -> None:
+        """Good ones first: they lower the level, and many others need no fit then."""
+        for rows in by_length([np.sort(support) for support in supports]):
+            rows = rows[np.argsort(fit_supports(form, rows)[1], kind="stable")]
+            while len(rows):
+                super().offer_all(form, list(rows[:_AT_ONCE]))
+                rows = rows[_AT_ONCE:]
+                if len(rows) and np.isfinite(self.level) and form.matrix.has_factors:
+                    rows = rows[may_beat(form, rows, self.value)]
+
     def offer(self, support: np.ndarray) -> float:
+        before = len(self.found)
         value = super().offer(support)
+        if len(self.found) > before:
+            key = np.sort(np.asarray(support, dtype=np.intp)).tobytes()
+            heappush(self._worst, (-self.found[key].objective, key))
         if len(self.found) > self.count:
-            worst = max(self.found, key=lambda key: self.found[key].objective)
-            del self.found[worst]
+            del self.found[heappop(self._worst)[1]]
         if len(self.found) == self.count:
-            self.level = max(fitted.objective for fitted in self.found.values())
+            self.level = -self._worst[0][0]
         return value
 
 
@@ -137,8 +157,13 @@ def collect(
     lessons: Lessons,
     settings: Settings,
     started: float,
+    writer: Writer | None = None,
+    saved: dict[str, State] | None = None,
 ) -> Collected:
-    """Offer everything below its level to the collector, for models of at most k features."""
+    """Offer everything below its level to the collector, for models of at most k features.
+
+    `saved` is the state of a run that goes on; what it had found is offered by the caller.
+    """
     size = presolved.size(k)
     if size <= 0 or size <= len(presolved.inside):
         recorder = Recorder(settings.record_limit)
@@ -151,7 +176,11 @@ def collect(
     try:
         device, cluster = open_device(settings.device), settings.cluster()
         with Workers(settings.n_threads, device, cluster) as pool:
-            tree = Tree(presolved, size, collector, lessons, settings, pool, progress, started)
+            tree = Tree(
+                presolved, size, collector, lessons, settings, pool, progress, started, writer
+            )
+            if saved is not None:
+                tree.restore(saved)
             status = tree.run()
             words = pool.words
     finally:

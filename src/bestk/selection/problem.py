@@ -9,9 +9,9 @@ from bestk.base.settings import settings_of
 from bestk.base.validation import as_penalties
 from bestk.problem.regression import Regression
 from bestk.results.result import Result
+from bestk.rivals.models import NearOptimal
+from bestk.rivals.near_optimal import near_optimal_of
 from bestk.search.solve import solve_problem
-from bestk.selection.near_models import NearOptimal
-from bestk.selection.near_optimal import near_optimal_of
 from bestk.selection.path import Path, as_sizes, grid_of, path_of
 from bestk.selection.runner_up import runner_up
 

@@ -61,8 +61,9 @@ class ListVerification:
     def __str__(self) -> str:
         lines = [f"{'Verified' if self.is_valid else 'NOT verified'}, rounding accounted for"]
         lines += [f"  failure: {failure}" for failure in self.failures]
+        others = ", and no other below the threshold" if self.is_valid else ""
         lines += [
-            f"  models       {self.n_models}, and no other below the threshold",
+            f"  models       {self.n_models}{others}",
             f"  threshold    {self.threshold:.10g}",
             f"  nodes        {self.n_nodes}",
             f"  supports     {self.n_supports} tried one by one",

@@ -1,0 +1,1 @@
+"""All models that are nearly as good as the best, proven to be all."""
