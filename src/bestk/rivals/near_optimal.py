@@ -261,9 +261,9 @@ class _Search:
         """
         presolved = self.presolved
         size = presolved.size(self.k)
-        if size <= len(presolved.inside):
-            return None
         level += self._slack(level)
+        if size <= len(presolved.inside) or self._fitted(presolved.required).objective <= level:
+            return None  # there is nothing to choose, or no need to
         collector = Collector(
             self.problem, self.lessons.fits, size=size, level=level, known=[], most=_FEW
         )
