@@ -4,7 +4,7 @@ import subprocess
 import sys
 import types
 from io import StringIO
-from time import perf_counter, sleep
+from time import monotonic, perf_counter, sleep
 
 import pytest
 from rich.console import Console
@@ -128,9 +128,14 @@ def test_progress_true_is_silent_where_nobody_watches(capfd, monkeypatch):
 def test_a_real_search_reports_to_the_display_and_closes_it():
     console, file = terminal()
     X, y, _ = bestk.datasets.make_synthetic(100, 60, k=8, rho=0.9)
-    result = bestk.solve(
-        X, y, 8, time_limit=0.6, progress=LiveDisplay(console, delay=0.0), callback=lambda s: False
-    )
+
+    def wait_until_drawn(snapshot):
+        deadline = monotonic() + 60.0
+        while f"{snapshot.objective:.7g}" not in file.getvalue() and monotonic() < deadline:
+            sleep(0.01)
+
+    display = LiveDisplay(console, delay=0.0)
+    result = bestk.solve(X, y, 8, progress=display, callback=wait_until_drawn)
     assert f"{result.objective:.7g}" in file.getvalue()
     assert file.getvalue().endswith("\x1b[2K")
 
@@ -225,8 +230,10 @@ def test_gaps_are_rounded_up(gap, text):
 @pytest.mark.skipif(sys.platform != "linux", reason="uses script(1)")
 def test_on_a_real_terminal_the_display_goes_to_standard_error(tmp_path):
     code = (
-        "import bestk, sys; X, y, _ = bestk.datasets.make_synthetic(100, 60, k=8, rho=0.9);"
-        "sys.stdout.write(str(bestk.solve(X, y, 8, time_limit=1, progress=True).support))"
+        "import bestk, sys, time; X, y, _ = bestk.datasets.make_synthetic(100, 60, k=8, rho=0.9);"
+        "slow = lambda snapshot: time.sleep(0.5);"
+        "result = bestk.solve(X, y, 8, time_limit=1, progress=True, callback=slow);"
+        "sys.stdout.write(str(result.support))"
     )
     command = f"{sys.executable} -c '{code}' > {tmp_path / 'out'}"
     typescript = subprocess.run(
