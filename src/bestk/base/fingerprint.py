@@ -127,4 +127,6 @@ def fingerprint(data: str, question: Question) -> str:
     ]
     if question.is_box_assumed:
         parts.append("box assumed")
+    if len(question.free):
+        parts.append("free " + " ".join(str(int(j)) for j in question.free))
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

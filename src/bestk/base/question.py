@@ -10,9 +10,9 @@ import numpy as np
 class Question:
     """``min ||y - X b||^2 + alpha ||b||^2`` over which b?
 
-    Admissible are at most k nonzeros, the included features counted, none of them excluded, all
-    within ``lower`` and ``upper``. ``is_box_assumed`` says that nobody gave this box: the run chose
-    it (``bounds="auto"``).
+    Admissible are at most k nonzeros besides the ``free`` features, the included ones counted, none
+    of them excluded, all within ``lower`` and ``upper``. ``is_box_assumed`` says that nobody gave
+    this box: the run chose it (``bounds="auto"``).
     """
 
     k: int
@@ -23,6 +23,12 @@ class Question:
     lower: np.ndarray = field(repr=False)
     upper: np.ndarray = field(repr=False)
     is_box_assumed: bool = False
+    free: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    @property
+    def given(self) -> np.ndarray:
+        """Features that every model may use: included or free."""
+        return np.union1d(self.include, self.free).astype(np.intp)
 
     def as_dict(self) -> dict[str, Any]:
         """The parts of the question by name."""

@@ -12,6 +12,7 @@ from bestk.cli.options import (
     Device,
     Drop,
     Exclude,
+    Free,
     GapTol,
     Include,
     Intercept,
@@ -75,6 +76,7 @@ def alternatives(
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
+    free: Free = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -109,7 +111,7 @@ def alternatives(
     require_folders(report, save)
     near = what_is_near(within, below, n_best)
     data = open_data(file, target=target, weight=weight, drop=drop or ())
-    options = choices(data, include, exclude) | near | {"max_models": max_models}
+    options = choices(data, include, exclude, free) | near | {"max_models": max_models}
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
     model |= {"fit_intercept": intercept, "threads": threads, "device": device}

@@ -29,6 +29,7 @@ from bestk.cli.options import (
     Device,
     Drop,
     Exclude,
+    Free,
     GapTol,
     Include,
     Intercept,
@@ -135,6 +136,7 @@ def fit(
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
+    free: Free = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -170,7 +172,7 @@ def fit(
 
     require_folders(report, save, checkpoint)
     data = open_data(file, target=target, weight=weight, drop=drop or ())
-    options = choices(data, include, exclude)
+    options = choices(data, include, exclude, free)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
     model |= {"fit_intercept": intercept, "threads": threads, "device": device}
@@ -283,6 +285,7 @@ def path(
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
+    free: Free = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -304,7 +307,7 @@ def path(
     require_folders(report)
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     sizes = sizes_of(ks, max_k, len(data.features))
-    options = choices(data, include, exclude)
+    options = choices(data, include, exclude, free)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
     model |= {"fit_intercept": intercept, "threads": threads, "device": device}
@@ -347,6 +350,7 @@ def cv(
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
+    free: Free = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -369,7 +373,7 @@ def cv(
     require_folders(report)
     data = open_data(file, target=target, weight=weight, drop=drop or ())
     sizes, penalties = sizes_of(ks, max_k, len(data.features)), penalties_of(alphas)
-    options = choices(data, include, exclude)
+    options = choices(data, include, exclude, free)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"bounds": bounds(lower, upper, nonnegative, auto_bounds), "fit_intercept": intercept}
     total = len(sizes) * len(penalties) * folds

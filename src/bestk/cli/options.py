@@ -55,6 +55,10 @@ Exclude = Annotated[
     list[str] | None,
     option("--exclude", panel=MODEL, metavar="COLUMNS", help="Features that must not."),
 ]
+Free = Annotated[
+    list[str] | None,
+    option("--free", panel=MODEL, metavar="COLUMNS", help="Features that do not count in k."),
+]
 Lower = Annotated[
     float | None,
     option("--lower", panel=MODEL, metavar="NUMBER", help="Least coefficient, at most 0."),

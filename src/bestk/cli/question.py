@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from bestk.selection.problem import Problem
 
 
-def choices(data: "Data", include: Any, exclude: Any) -> dict[str, Any]:
+def choices(data: "Data", include: Any, exclude: Any, free: Any) -> dict[str, Any]:
     """Checked before the rows are read, which may take long."""
     from bestk.readers.data import choose_columns
 
     return {
         "include": choose_columns("--include", include or (), data.features),
         "exclude": choose_columns("--exclude", exclude or (), data.features),
+        "free": choose_columns("--free", free or (), data.features),
     }
 
 

@@ -15,34 +15,42 @@ from bestk.problem.regression import Regression
 class Presolved:
     """A problem without the features that cannot enter any model.
 
-    ``form`` is None where no feature can. ``required`` are the included features that can enter,
-    ``inside`` the same in the form's numbering; the others add nothing but still count towards k.
+    ``form`` is None where no feature can. ``required`` are the included and the free features that
+    can enter, ``inside`` the same in the form's numbering. Other included ones add nothing but
+    still count towards k, free ones never do.
     ``copies`` are pairs (copy, original) of features, of which the form has the originals.
     """
 
     problem: Regression = field(repr=False)
     include: np.ndarray
     exclude: np.ndarray
+    free: np.ndarray
     form: StandardForm | None
     required: np.ndarray
     inside: np.ndarray
     copies: np.ndarray
 
     @classmethod
-    def of(cls, problem: Regression, include: Any = None, exclude: Any = None) -> "Presolved":
+    def of(
+        cls, problem: Regression, include: Any = None, exclude: Any = None, free: Any = None
+    ) -> "Presolved":
         p, names = problem.n_features, problem.feature_names
         include = as_features("include", include, p, names)
         exclude = as_features("exclude", exclude, p, names)
-        both = np.intersect1d(include, exclude)
-        if len(both):
-            name = repr(names[both[0]]) if names else both[0]
-            raise ValueError(f"feature {name} is in both include and exclude")
+        free = as_features("free", free, p, names)
+        for word, chosen in (("include", include), ("free", free)):
+            both = np.intersect1d(chosen, exclude)
+            if len(both):
+                name = repr(names[both[0]]) if names else both[0]
+                raise ValueError(f"feature {name} is in both {word} and exclude")
+        include = np.setdiff1d(include, free)  # what is free is not counted
+        given = np.union1d(include, free).astype(np.intp)
         # Columns of zeros, features that are excluded or bounded to zero cannot enter a model.
         useful = (problem.moments.squares > 0.0) & (problem.lower < problem.upper)
         useful &= np.isfinite(problem.ridge)
         useful[exclude] = False
         features = np.flatnonzero(useful)
-        inside = np.flatnonzero(np.isin(features, include))
+        inside = np.flatnonzero(np.isin(features, given))
         form, copies = None, np.zeros((0, 2), dtype=np.intp)
         if len(features) and problem.yy > 0.0:
             form = StandardForm.of(problem, features)
@@ -52,8 +60,9 @@ class Presolved:
             problem=problem,
             include=include,
             exclude=exclude,
+            free=free,
             form=form,
-            required=include[useful[include]],
+            required=given[useful[given]],
             inside=inside,
             copies=copies,
         )
@@ -61,7 +70,7 @@ class Presolved:
     def within(self, problem: Regression) -> "Presolved":
         """The same for a problem that differs in its box alone, none of it zero."""
         if self.form is None or len(self.copies):
-            return Presolved.of(problem, self.include, self.exclude)
+            return Presolved.of(problem, self.include, self.exclude, self.free)
         return replace(self, problem=problem, form=self.form.within(problem))
 
     def question(self, k: int) -> Question:
@@ -76,12 +85,18 @@ class Presolved:
             lower=problem.lower,
             upper=problem.upper,
             is_box_assumed=problem.box is not None,
+            free=self.free,
         )
 
     def size(self, k: int) -> int:
         """How many features of the form a model with at most k features may have."""
-        useless = len(self.include) - len(self.required)
-        return 0 if self.form is None else min(k - useless, self.form.p)
+        useless = len(self.include) - np.isin(self.include, self.required).sum()
+        uncounted = np.isin(self.free, self.required).sum()
+        return 0 if self.form is None else int(min(k - useless + uncounted, self.form.p))
+
+    def counted(self, support: np.ndarray) -> int:
+        """How many features of a support count towards k."""
+        return len(np.setdiff1d(support, self.free))
 
 
 def _without_copies(form: StandardForm, inside: np.ndarray):

@@ -95,8 +95,8 @@ class Certificate(Question):
     """A question, the answer of a run to it, and the proof.
 
     The claim: no admissible coefficients have an objective below ``lower_bound``, and ``coef`` has
-    the objective ``objective``. Admissible are at most k nonzeros, the included features counted,
-    none of them excluded, all within ``lower`` and ``upper``.
+    the objective ``objective``. Admissible are at most k nonzeros besides the ``free`` features,
+    the included ones counted, none of them excluded, all within ``lower`` and ``upper``.
 
     ``copies`` holds pairs (feature, other): the first repeats the second up to a factor, so models
     need not use it. ``fingerprint`` identifies data and question; see
@@ -171,6 +171,7 @@ class Certificate(Question):
         return {
             "certificate": np.array(header),
             **{name: getattr(self, name) for name in _ARRAYS},
+            "free": self.free,
             **proof_arrays(self.tree, self.splits),
         }
 
@@ -193,6 +194,7 @@ class Certificate(Question):
             tree=tree,
             splits=splits,
             is_box_assumed=header.get("is_box_assumed", False),  # files before it have none
+            free=arrays.get("free", _NO_FEATURES),
         )
 
 
@@ -201,6 +203,7 @@ _PLAIN = (
 )  # fmt: skip
 _COLUMNS = tuple(column.name for column in fields(ProofTree))
 _ARRAYS = ("include", "exclude", "lower", "upper", "coef", "copies")
+_NO_FEATURES = np.zeros(0, dtype=np.int64)
 
 
 def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np.ndarray]:

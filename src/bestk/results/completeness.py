@@ -144,4 +144,4 @@ class CompletenessCertificate(Question):
 
 
 _PLAIN = ("fingerprint", "k", "alpha", "fit_intercept", "is_box_assumed", "threshold", "only_k")
-_ARRAYS = ("include", "exclude", "lower", "upper", "copies")
+_ARRAYS = ("include", "exclude", "free", "lower", "upper", "copies")

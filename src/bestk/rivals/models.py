@@ -101,6 +101,7 @@ class NearOptimal:
     copies: tuple[tuple[int, int], ...]
     include: np.ndarray
     exclude: np.ndarray
+    free: np.ndarray
     only_k: bool
     n_nodes: int
     seconds: float
@@ -177,10 +178,11 @@ class NearOptimal:
         """
         chosen = as_features("support", support, self.n_features, self.problem.feature_names)
         wanted = set(chosen.tolist())
-        if len(wanted) > self.k:
-            raise ValueError(f"support has {len(wanted)} features, more than k = {self.k}")
+        free = set(self.free.tolist())
+        if len(wanted - free) > self.k:
+            raise ValueError(f"support has {len(wanted - free)} features, more than k = {self.k}")
         original = dict(self.copies)
-        wanted = {original.get(j, j) for j in wanted} | set(self.include.tolist())
+        wanted = {original.get(j, j) for j in wanted} | set(self.include.tolist()) | free
         if self.only_k:
             return any(wanted == set(model.support.tolist()) for model in self.models)
         return any(wanted.issuperset(model.support.tolist()) for model in self.models)
@@ -267,9 +269,14 @@ class NearOptimal:
         """
         return {
             int(j): solve_problem(
-                self.problem, self.k, include=self.include, exclude=[*self.exclude, j], **options
+                self.problem,
+                self.k,
+                include=self.include,
+                exclude=[*self.exclude, j],
+                free=self.free,
+                **options,
             )
-            for j in np.setdiff1d(self.best.support, self.include)
+            for j in np.setdiff1d(self.best.support, [*self.include, *self.free])
         }
 
     # For people ---------------------------------------------------------------------------------

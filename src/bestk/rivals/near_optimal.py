@@ -54,6 +54,7 @@ def near_optimal(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     n_threads: int | None = None,
@@ -65,7 +66,7 @@ def near_optimal(
 
     Parameters
     ----------
-    X, y, k, alpha, bounds, include, exclude, sample_weight, fit_intercept
+    X, y, k, alpha, bounds, include, exclude, free, sample_weight, fit_intercept
         As in :func:`bestk.solve`.
     within : float
         Near-optimal are objectives of at most (1 + within) times the best.
@@ -118,6 +119,7 @@ def near_optimal(
         max_models=max_models,
         include=include,
         exclude=exclude,
+        free=free,
         **options,
     )
 
@@ -132,6 +134,7 @@ def near_optimal_of(
     max_models: int = 100_000,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     **options: Any,
 ) -> NearOptimal:
     """:func:`near_optimal` for a problem that is already there."""
@@ -147,7 +150,7 @@ def near_optimal_of(
         if below is not None:
             raise ValueError("n_best and below ask for different lists; give one of them")
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, include, exclude)
+        presolved = Presolved.of(problem, include, exclude, free)
         presolved, starts = boxed(presolved, k, [], settings)
         if len(presolved.include) > k:
             raise ValueError(
@@ -478,6 +481,7 @@ class _Search:
             copies=tuple((int(a), int(b)) for a, b in presolved.copies),
             include=presolved.include,
             exclude=presolved.exclude,
+            free=presolved.free,
             only_k=only_k,
             n_nodes=self.n_nodes,
             seconds=perf_counter() - self.started,

@@ -16,7 +16,7 @@ from bestk.base.state import State
 from bestk.form.presolve import Presolved
 from bestk.results.certificate import arrays_in
 
-FORMAT, VERSION = "bestk checkpoint", 6
+FORMAT, VERSION = "bestk checkpoint", 7
 # Options that a resumed run takes over; limits start anew.
 _OPTIONS = ("gap_tol", "search", "bound", "n_threads", "device")
 

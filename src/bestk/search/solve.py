@@ -26,6 +26,7 @@ def solve(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     initial_support: Any = None,
@@ -61,7 +62,9 @@ def solve(
         times the largest of that model. Proofs get easier, but hold inside the box only: the status
         is then ``CONDITIONAL`` instead of ``OPTIMAL``, and ``result.box`` is the box.
     include, exclude : lists of column names or indices, or masks
-        Features that must, or must not, be in the model.
+        Features that must, or must not, be in the model. Included ones count in k.
+    free : list of column names or indices, or mask
+        Features that every model may use without being counted in k: a trend, controls.
     sample_weight : (n,) array or None
         Nonnegative weights of the squared residuals.
     fit_intercept : bool
@@ -139,7 +142,7 @@ def solve(
         device=device,
         client=client,
     )
-    return _solve(problem, k, include, exclude, initial_support, settings, started)
+    return _solve(problem, k, (include, exclude, free), initial_support, settings, started)
 
 
 def solve_problem(
@@ -148,6 +151,7 @@ def solve_problem(
     *,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     initial_support: Any = None,
     **options: Any,
 ) -> Result:
@@ -155,7 +159,7 @@ def solve_problem(
     started = perf_counter()
     settings = settings_of(options)
     k = require_count("k", k, least=0)
-    return _solve(problem, k, include, exclude, initial_support, settings, started)
+    return _solve(problem, k, (include, exclude, free), initial_support, settings, started)
 
 
 def resume(
@@ -178,7 +182,7 @@ def resume(
     **options
         Options of :func:`solve` that are to change, such as `time_limit`. Limits of the first run
         are not taken over; `time_limit` counts from now, `node_limit` from the first beginning.
-        `k`, `include` and `exclude` need not be repeated, and must be the same if they are.
+        `k`, `include`, `exclude` and `free` need not be repeated, and must be the same if they are.
 
     Returns
     -------
@@ -190,7 +194,7 @@ def resume(
     started = perf_counter()
     saved = Checkpoint.read(checkpoint)
     question, box = saved.question, saved.box
-    asked = {name: options.pop(name, question[name]) for name in ("k", "include", "exclude")}
+    asked = {name: options.pop(name, question[name]) for name in ("k", *_CHOICES)}
     options["client"] = client_for(X, options.get("client"))
     settings = saved.settings({"checkpoint": checkpoint} | options)
     if problem is None:
@@ -213,14 +217,17 @@ def resume(
         problem = replace(problem.with_bounds(bounds), box=box)
     k = asked["k"]
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, asked["include"], asked["exclude"])
+        presolved = Presolved.of(problem, *(asked[name] for name in _CHOICES))
         saved.require_same_question(presolved, k)
         return solve_presolved(presolved, k, [], settings, started, saved=saved)
 
 
-def _solve(problem, k, include, exclude, initial_support, settings, started) -> Result:
+_CHOICES = ("include", "exclude", "free")
+
+
+def _solve(problem, k, choices, initial_support, settings, started) -> Result:
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, include, exclude)
+        presolved = Presolved.of(problem, *choices)
         start = _start(presolved, k, initial_support)
         presolved, found = boxed(presolved, k, [start], settings)
         return solve_presolved(presolved, k, [start, *found], settings, started)
@@ -229,11 +236,12 @@ def _solve(problem, k, include, exclude, initial_support, settings, started) -> 
 def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     p, names = presolved.problem.n_features, presolved.problem.feature_names
     start = as_features("initial_support", initial_support, p, names)
-    if len(start) > k:
-        raise ValueError(f"initial_support has {len(start)} features, but k = {k}")
+    if presolved.counted(start) > k:
+        raise ValueError(f"initial_support has {presolved.counted(start)} features, but k = {k}")
     if np.isin(start, presolved.exclude).any():
         raise ValueError("initial_support contains excluded features")
-    if len(np.union1d(start, presolved.include)) > max(k, len(presolved.include)):
+    both = np.union1d(start, presolved.include)
+    if presolved.counted(both) > max(k, len(presolved.include)):
         raise ValueError(f"initial_support and include together name more than k = {k} features")
     return start
 
@@ -247,6 +255,7 @@ def beam_search(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     width: int = 50,
@@ -276,6 +285,7 @@ def beam_search(
         k,
         include=include,
         exclude=exclude,
+        free=free,
         node_limit=0,
         n_threads=n_threads,
         advanced=options,

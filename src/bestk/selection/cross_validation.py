@@ -196,6 +196,7 @@ def cross_validate(
     *,
     include: Any,
     exclude: Any,
+    free: Any = None,
     settings: Settings,
     n_jobs: int | None,
     measure: str = "mean squared error",
@@ -210,7 +211,8 @@ def cross_validate(
 
     def run(job: tuple[int, float], settings: Settings) -> Path:
         fold, alpha = job
-        path = path_of(problems[fold].with_alpha(alpha), sizes, include, exclude, settings)
+        problem = problems[fold].with_alpha(alpha)
+        path = path_of(problem, sizes, include, exclude, settings, free=free)
         if len(path) < len(sizes):
             raise KeyboardInterrupt
         return path
@@ -246,6 +248,7 @@ def cross_validate_batches(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     n_jobs: int | None = None,
     **options: Any,
 ) -> tuple[CrossValidation, Problem]:
@@ -270,6 +273,7 @@ def cross_validate_batches(
         alphas,
         include=include,
         exclude=exclude,
+        free=free,
         settings=settings,
         n_jobs=n_jobs,
     )
@@ -308,6 +312,7 @@ def cross_validate_table(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     n_jobs: int | None = None,
     **options: Any,
 ) -> tuple[CrossValidation, Problem]:
@@ -324,7 +329,7 @@ def cross_validate_table(
         common = [part.about(*origin) if fit_intercept else part for part in parts]
         sums = [part.sums() for part in common]
         problem, folds = _of_sums(total.sums(), sums, table.names, fit_intercept, bounds, digest)
-    choices = {"include": include, "exclude": exclude}
+    choices = {"include": include, "exclude": exclude, "free": free}
     validation = cross_validate(
         folds, problem, ks, alphas, **choices, settings=settings, n_jobs=n_jobs
     )

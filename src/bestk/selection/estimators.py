@@ -51,12 +51,13 @@ class _Asked(NamedTuple):
     target: np.ndarray | None  # another one than that of the problem
     include: Any
     exclude: Any
+    free: Any
 
     def near_optimal(self, result: Result, **options: Any) -> NearOptimal:
         """In the box of the result, if it chose one: both are known for the same models."""
         problem = self.problem if self.target is None else self.problem.with_target(self.target)
         inside = in_box(problem, result.box) if problem.chooses_box else problem
-        choices = {"include": self.include, "exclude": self.exclude}
+        choices = {"include": self.include, "exclude": self.exclude, "free": self.free}
         return near_optimal_of(inside, result.k, **choices | options)
 
 
@@ -248,6 +249,7 @@ class SparseRidge(_SparseLinearModel):
         bounds: Any = None,
         include: Any = None,
         exclude: Any = None,
+        free: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -265,6 +267,7 @@ class SparseRidge(_SparseLinearModel):
         self.bounds = bounds
         self.include = include
         self.exclude = exclude
+        self.free = free
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -287,7 +290,7 @@ class SparseRidge(_SparseLinearModel):
         """
         settings = replace(self._settings(), client=client_for(X, self.client))
         require_count("k", self.k, least=0)
-        options = {"include": self.include, "exclude": self.exclude}
+        options = {"include": self.include, "exclude": self.exclude, "free": self.free}
         if is_collection(X):
             self._remember_columns(X)
             problem = self._problem(X, y, sample_weight, settings)
@@ -339,7 +342,7 @@ class SparseRidgeCV(_SparseLinearModel):
         As in scikit-learn; None means mean squared error.
     rule : {"min", "one-se"}
         Take the smallest mean error, or the smallest k within one standard error of it.
-    fit_intercept, bounds, include, exclude, gap_tol, time_limit, node_limit, search, bound, \
+    fit_intercept, bounds, include, exclude, free, gap_tol, time_limit, node_limit, search, bound, \
     device, client, advanced
         As in :class:`SparseRidge`; limits hold for each single fit. ``bounds="auto"`` chooses one
         box for all sizes of a fold and an alpha.
@@ -380,6 +383,7 @@ class SparseRidgeCV(_SparseLinearModel):
         bounds: Any = None,
         include: Any = None,
         exclude: Any = None,
+        free: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -400,6 +404,7 @@ class SparseRidgeCV(_SparseLinearModel):
         self.bounds = bounds
         self.include = include
         self.exclude = exclude
+        self.free = free
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -433,7 +438,7 @@ class SparseRidgeCV(_SparseLinearModel):
             targets = y.T if many else [y]
             asked = [self._cross_validate(X, t, weight, splits, settings) for t in targets]
         validations, results, questions = [], [], []
-        options = {"include": self.include, "exclude": self.exclude}
+        options = {"include": self.include, "exclude": self.exclude, "free": self.free}
         for validation, problem in asked:
             alpha, k = validation.best(self.rule)
             validations.append(validation)
@@ -476,6 +481,7 @@ class SparseRidgeCV(_SparseLinearModel):
             self.alphas,
             include=self.include,
             exclude=self.exclude,
+            free=self.free,
             settings=settings,
             n_jobs=self.n_jobs,
             measure=measure,
@@ -500,6 +506,7 @@ class SparseRidgeCV(_SparseLinearModel):
             bounds=self.bounds,
             include=self.include,
             exclude=self.exclude,
+            free=self.free,
             n_jobs=self.n_jobs,
             **settings.as_options(),
         )

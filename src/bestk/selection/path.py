@@ -127,6 +127,7 @@ def solve_path(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     n_threads: int | None = None,
@@ -141,7 +142,8 @@ def solve_path(
 
     Parameters
     ----------
-    X, y, alpha, bounds, include, exclude, sample_weight, fit_intercept, n_threads, device, client
+    X, y, alpha, bounds, include, exclude, free, sample_weight, fit_intercept, n_threads, device, \
+    client
         As in :func:`bestk.solve`. ``bounds="auto"`` chooses one box for all sizes, from a model of
         the largest.
     ks : iterable of int
@@ -170,7 +172,7 @@ def solve_path(
         device=device,
         client=client,
     )
-    return path_of(problem, sizes, include, exclude, settings)
+    return path_of(problem, sizes, include, exclude, settings, free=free)
 
 
 def path_of(
@@ -180,18 +182,20 @@ def path_of(
     exclude: Any,
     settings: Settings,
     guess: np.ndarray | None = None,
+    *,
+    free: Any = None,
 ) -> Path:
     """The path of a problem that is already there; a guess of the features gives a good start."""
     results: list[Result] = []
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, include, exclude)
+        presolved = Presolved.of(problem, include, exclude, free)
         guesses = [] if guess is None else [guess]
-        known = [each for each in guesses if len(each) <= ks[-1]]
+        known = [each for each in guesses if presolved.counted(each) <= ks[-1]]
         presolved, found = boxed(presolved, ks[-1], known, settings)
         lessons = Lessons(presolved.form)
         for k in ks:
             starts = [results[-1].support] if results else []
-            starts += [each for each in guesses + found if len(each) <= k]
+            starts += [each for each in guesses + found if presolved.counted(each) <= k]
             result = solve_presolved(
                 presolved, k, starts, settings, perf_counter(), lessons=lessons
             )
@@ -208,6 +212,8 @@ def grid_of(
     include: Any,
     exclude: Any,
     settings: Settings,
+    *,
+    free: Any = None,
 ) -> dict[float, Path]:
     """Paths of one problem for ascending ridge penalties.
 
@@ -215,16 +221,16 @@ def grid_of(
     """
     results: list[list[Result]] = [[] for _ in alphas]
     with small_blas(problem, settings):
-        first = Presolved.of(problem.with_alpha(alphas[0]), include, exclude)
+        first = Presolved.of(problem.with_alpha(alphas[0]), include, exclude, free)
         first, found = boxed(first, ks[-1], [], settings)
         # One box, in standard units, for all penalties: a larger penalty never allows more.
         others = [in_box(problem.with_alpha(alpha), first.problem.box) for alpha in alphas[1:]]
-        problems = [first, *(Presolved.of(other, include, exclude) for other in others)]
+        problems = [first, *(Presolved.of(other, include, exclude, free) for other in others)]
         lessons = [Lessons(presolved.form) for presolved in problems]
         for k in ks:
             started = perf_counter()
             starts = [[row[-1].support] if row else [] for row in results]
-            starts[0] += [each for each in found if len(each) <= k]
+            starts[0] += [each for each in found if first.counted(each) <= k]
             try:
                 listed = shortlists(problems, k, starts, settings, lessons)
             except KeyboardInterrupt:

@@ -15,11 +15,18 @@ from bestk.search.solve import solve_problem
 
 
 def runner_up(
-    problem: Regression, result: Result, *, include: Any = None, exclude: Any = None, **options: Any
+    problem: Regression,
+    result: Result,
+    *,
+    include: Any = None,
+    exclude: Any = None,
+    free: Any = None,
+    **options: Any,
 ) -> Result | None:
     """The best model of at most ``result.k`` features that lacks some feature of `result`.
 
-    Its bound is proven for all such models. None where all features of the result must be included.
+    Its bound is proven for all such models. None where all features of the result must be included
+    or are free.
     A problem that chooses its box takes that of the result: both are known for the same models.
 
     Models that lack a feature are sorted by the first one they lack: the i-th part of the search
@@ -32,13 +39,15 @@ def runner_up(
     p, names = problem.n_features, problem.feature_names
     required = as_features("include", include, p, names)
     forbidden = as_features("exclude", exclude, p, names)
+    uncounted = as_features("free", free, p, names)
     parts: list[Result] = []
-    for feature in np.setdiff1d(result.support, required):
+    for feature in np.setdiff1d(result.support, np.union1d(required, uncounted)):
         part = solve_problem(
             problem,
             result.k,
             include=required,
             exclude=np.append(forbidden, feature),
+            free=uncounted,
             **options,
         )
         parts.append(part)

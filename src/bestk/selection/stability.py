@@ -300,6 +300,7 @@ def stability(
     bounds: Any = None,
     include: Any = None,
     exclude: Any = None,
+    free: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     feature_names: Any = None,
@@ -315,7 +316,7 @@ def stability(
 
     Parameters
     ----------
-    X, y, k, alpha, bounds, include, exclude, fit_intercept
+    X, y, k, alpha, bounds, include, exclude, free, fit_intercept
         As in :func:`bestk.solve`; X and y are in memory. ``bounds="auto"`` chooses a box for each
         resample. Of columns that are copies of each other, rounding may decide which one a model
         has: their frequencies add up, so keep one of them.
@@ -388,7 +389,12 @@ def stability(
         k=k,
         alpha=require_number("alpha", alpha, least=0.0),
         common={"bounds": bounds, "fit_intercept": fit_intercept, "feature_names": names},
-        choices={"include": include, "exclude": exclude, "initial_support": first},
+        choices={
+            "include": include,
+            "exclude": exclude,
+            "free": free,
+            "initial_support": first,
+        },
         deadline=np.inf if settings.time_limit is None else begun + settings.time_limit,
     )
     # All searches start from the same support, whoever comes first: a seed decides everything.

@@ -32,7 +32,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         threshold needs no new fit: set it, and ask again.
     resample, fraction, block_length
         How rows are drawn.
-    alpha, fit_intercept, bounds, include, exclude
+    alpha, fit_intercept, bounds, include, exclude, free
         As in :class:`bestk.SparseRidge`.
     gap_tol, node_limit, search, bound, device, advanced
         As in :class:`bestk.SparseRidge`, for each resample.
@@ -79,6 +79,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         bounds: Any = None,
         include: Any = None,
         exclude: Any = None,
+        free: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -101,6 +102,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         self.bounds = bounds
         self.include = include
         self.exclude = exclude
+        self.free = free
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -140,6 +142,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
             bounds=self.bounds,
             include=self.include,
             exclude=self.exclude,
+            free=self.free,
             sample_weight=sample_weight,
             fit_intercept=self.fit_intercept,
             feature_names=None if names is None else tuple(names),

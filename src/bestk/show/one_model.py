@@ -71,7 +71,11 @@ def proof(result):
     )
     if not result.is_closed:
         text += " The search ended early; what was left open is counted in the bound."
-    for word, features in (("Required", certificate.include), ("Excluded", certificate.exclude)):
+    chosen = {
+        "Required": certificate.include, "Excluded": certificate.exclude,
+        "Not counted": certificate.free,
+    }  # fmt: skip
+    for word, features in chosen.items():
         if len(features):
             text += f" {word}: {', '.join(result.name(j) for j in features)}."
     for assumption in result.assumptions:

@@ -108,7 +108,7 @@ class _ListCheck:
         self.n_nodes = self.n_supports = 0
         self.assumptions: set[str] = set()
         self.threshold = np.inf
-        self.n_live: dict[int, int] = {}  # by size: how many features may enter a model
+        self.n_left: dict[int, int] = {}  # by size: features that the largest models lack
 
     def result(self) -> ListVerification:
         return ListVerification(
@@ -167,6 +167,7 @@ class _ListCheck:
             lower=c.lower,
             upper=c.upper,
             is_box_assumed=c.is_box_assumed,
+            free=c.free,
             fingerprint=c.fingerprint,
             coef=np.zeros(self.X.shape[1]),
             intercept=0.0,
@@ -199,8 +200,9 @@ class _ListCheck:
 
     def _flaws(self, model) -> list[str]:
         c, found = self.certificate, []
-        if len(model.support) > c.k:
-            found.append(f"it has {len(model.support)} features, more than k = {c.k}")
+        counted = len(np.setdiff1d(model.support, c.free))
+        if counted > c.k:
+            found.append(f"it has {counted} features, more than k = {c.k}")
         if len(np.setdiff1d(c.include, model.support)):
             found.append("it lacks an included feature")
         if len(np.intersect1d(c.exclude, model.support)):
@@ -222,14 +224,14 @@ class _ListCheck:
         try:
             evidence = data.from_rows(claim, self.X, self.y, self.weight)
         except NoVariation:
-            self.n_live[proof.size] = 0
-            if not any(len(np.setdiff1d(m.support, claim.include)) == 0 for m in self._listed):
+            self.n_left[proof.size] = 0
+            if not any(len(np.setdiff1d(m.support, claim.given)) == 0 for m in self._listed):
                 self.failures.append("y has no variation: the empty model should be listed")
             return
         except Unfit as reason:
             self.failures.append(str(reason))
             return
-        self.n_live[proof.size] = len(evidence.live)
+        self.n_left[proof.size] = len(evidence.live) - evidence.k
         largest, listed = self.certificate.largest, [model.support for model in self._listed]
         known = self._known(evidence, listed if largest is None else largest)
         enumeration = enumeration_for(claim, evidence, pool, scan, known=known)
@@ -252,7 +254,7 @@ class _ListCheck:
     def _parts(self, largest, listed, evidence: Evidence, judge, least: float) -> None:
         """Every part of a largest support that contains no listed one is above the threshold."""
         wanted = [frozenset(support.tolist()) for support in listed]
-        fixed = frozenset(self.certificate.include.tolist())
+        fixed = frozenset(self.certificate.given.tolist())
         parts: set[frozenset[int]] = set()
         waiting = [frozenset(support.tolist()) for support in largest]
         seen = set(waiting)
@@ -294,11 +296,11 @@ class _ListCheck:
             if sizes != [c.k]:
                 self.failures.append(f"there is no proof for models of {c.k} features")
             return
-        if any(len(np.setdiff1d(model.support, c.include)) == 0 for model in self._listed):
+        if any(len(np.setdiff1d(model.support, c.given)) == 0 for model in self._listed):
             return  # every support contains this one
         for size in range(len(c.include), c.k + 1):
             if size not in sizes and not any(
-                smaller < size and self.n_live.get(smaller, np.inf) <= smaller for smaller in sizes
+                smaller < size and self.n_left.get(smaller, 1) <= 0 for smaller in sizes
             ):
                 self.failures.append(f"there is no proof for models of {size} features")
 

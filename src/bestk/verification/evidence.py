@@ -52,9 +52,9 @@ class Evidence:
     A is stored, or known by the columns of data where these are much smaller.
 
     ``live`` are the features (numbers in the problem) that may enter a model, ``position`` finds
-    them again (-1: not live), ``inside`` are the positions of those that must be used. ``k`` counts
-    live features only. f = unit * f_form and b_form = to_form * b. ``rows`` is None where only
-    products are known.
+    them again (-1: not live), ``inside`` are the positions of those that must be used, or may be
+    without being counted. ``k`` counts live features only, these among them. f = unit * f_form and
+    b_form = to_form * b. ``rows`` is None where only products are known.
     """
 
     A: Matrix = field(repr=False)
@@ -351,7 +351,8 @@ def _over(certificate, given: _Products, features, A, eps, scale, rows, assumpti
     p, y_scale = len(certificate.coef), float(np.sqrt(given.squares[-1]))
     position = np.full(p, -1)
     position[features] = np.arange(len(features))
-    include = position[certificate.include]
+    include, inside = position[certificate.include], position[certificate.given]
+    n_free = int((position[certificate.free] >= 0).sum())
     to_form = np.ldexp(scale / y_scale, given.exponent[:p] - given.exponent[p])
     outward = 1.0 + 8 * UNIT
     with np.errstate(invalid="ignore", over="ignore"):
@@ -361,8 +362,8 @@ def _over(certificate, given: _Products, features, A, eps, scale, rows, assumpti
         A=A,
         c=given.moments[features] / scale[features] / y_scale,
         eps=eps, lo=lo, hi=hi, live=features, position=position,
-        inside=include[include >= 0],
-        k=min(certificate.k - int((include < 0).sum()), len(features)),
+        inside=inside[inside >= 0],
+        k=min(certificate.k - int((include < 0).sum()) + n_free, len(features)),
         unit=float(np.ldexp(y_scale**2, 2 * given.exponent[p])),
         objective=given.objective,
         form_coef=certificate.coef[features] * to_form[features],
@@ -406,7 +407,7 @@ def _copies(certificate, features, A, rows, eps, assumptions) -> np.ndarray:
     unbounded = np.isinf(certificate.lower) & np.isinf(certificate.upper)
     for j, other in original.items():
         where = f"feature {j} as a copy of {other}"
-        if j in certificate.include or not (unbounded[j] and unbounded[other]):
+        if j in certificate.given or not (unbounded[j] and unbounded[other]):
             raise Unfit(f"{where}: it is included, or one of them has bounds")
         if j not in position:
             continue  # useless anyway

@@ -17,7 +17,7 @@ def n_supports(certificate: Certificate) -> int:
     """Supports that have to be tried one by one, about: copies of features are not known here."""
     tree = certificate.tree
     n_in, n_out = np.zeros(len(tree), dtype=np.int64), np.zeros(len(tree), dtype=np.int64)
-    n_in[0], n_out[0] = len(certificate.include), len(certificate.exclude)
+    n_in[0], n_out[0] = len(certificate.given), len(certificate.exclude)
     more_in = np.diff(tree.in_ends, prepend=0)
     more_out = np.diff(tree.out_ends, prepend=0)
     for node, parent in enumerate(tree.parent.tolist()):
@@ -29,7 +29,7 @@ def n_supports(certificate: Certificate) -> int:
         n_out[node] += more_out[node]
     tried = np.flatnonzero(tree.enumerated)
     free = len(certificate.coef) - n_in[tried] - n_out[tried]
-    r = np.minimum(certificate.k - n_in[tried], free)
+    r = np.minimum(certificate.k + len(certificate.free) - n_in[tried], free)
     pairs, counts = np.unique(np.column_stack([free, r]), axis=0, return_counts=True)
     return sum(
         comb(m, size) * count

@@ -440,7 +440,7 @@ def _exact_value(certificate: Certificate, evidence: Evidence, support, full) ->
 def _flaws_of_model(c: Certificate) -> list[str]:
     """Does the model of the certificate obey its constraints?"""
     reasons = []
-    used = np.union1d(np.flatnonzero(c.coef), c.include)
+    used = np.setdiff1d(np.union1d(np.flatnonzero(c.coef), c.include), c.free)
     if len(used) > c.k:
         reasons.append(f"the model uses {len(used)} features, more than k = {c.k}")
     if np.any(c.coef[c.exclude] != 0.0):

@@ -34,12 +34,14 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
         yield f"k is {certificate.k}"
     if certificate.is_box_assumed not in (True, False):
         yield "is_box_assumed is not true or false"
-    for name in ("include", "exclude"):
+    for name in ("include", "exclude", "free"):
         if not _are_features(getattr(certificate, name), p, unique=True):
             yield f"{name} does not list features"
             return
     if np.intersect1d(certificate.include, certificate.exclude).size:
         yield "a feature is both included and excluded"
+    if np.intersect1d(certificate.free, [*certificate.include, *certificate.exclude]).size:
+        yield "a free feature is also included or excluded"
     if len(certificate.include) > certificate.k:
         yield "more features are included than k allows"
     copies = np.asarray(certificate.copies)

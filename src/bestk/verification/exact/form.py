@@ -96,9 +96,10 @@ class ExactForm:
         self.live = np.flatnonzero(useful)
         self.position = np.full(p, -1)
         self.position[self.live] = np.arange(len(self.live))
-        include = self.position[certificate.include]
-        self.inside = include[include >= 0]
-        self.k = min(certificate.k - int((include < 0).sum()), len(self.live))
+        include, given = self.position[certificate.include], self.position[certificate.given]
+        n_free = int((self.position[certificate.free] >= 0).sum())
+        self.inside = given[given >= 0]
+        self.k = min(certificate.k - int((include < 0).sum()) + n_free, len(self.live))
         # Multipliers near 1 / s_j and 1 / |y|.
         order = [*self.live.tolist(), p]
         G = G[np.ix_(order, order)]
@@ -121,7 +122,7 @@ class ExactForm:
         for j, other in original.items():
             if not useful[j]:
                 continue
-            allowed = certificate.alpha == 0.0 and j not in certificate.include
+            allowed = certificate.alpha == 0.0 and j not in certificate.given
             for feature in (j, other):
                 allowed &= bool(np.isinf(certificate.lower[feature]))
                 allowed &= bool(np.isinf(certificate.upper[feature]))
