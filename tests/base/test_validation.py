@@ -1,6 +1,8 @@
 """Bad input ends at the door, with a message that names the argument."""
 
 import numpy as np
+import pandas as pd
+import polars
 import pytest
 from scipy import sparse
 
@@ -324,3 +326,46 @@ def test_batches_must_be_pairs(batches):
 @pytest.mark.parametrize("coef", [np.ones(3), np.ones((4, 2)), np.full(4, "a")])
 def test_objective_checks_its_coefficients(coef):
     check(lambda: Problem.from_data(X, Y).objective(coef), (TypeError, ValueError), "coef")
+
+
+MIXED = {
+    "age": [1.0, 2.0, 3.0, 4.0],
+    "city": ["x", "y", "x", "z"],
+    "seen": pd.date_range("2020", periods=4),
+    "kind": pd.Categorical(["u", "v", "u", "v"]),
+    "member": [True, False, True, True],
+}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda X, y: bestk.solve(X, y, 1),
+        lambda X, y: bestk.near_optimal(X, y, 1),
+        lambda X, y: bestk.SparseRidge(k=1).fit(X, y),
+        lambda X, y: bestk.stability(X, y, 1, n_resamples=2),
+    ],
+)
+def test_columns_that_are_no_numbers_are_named(ask):
+    y = [1.0, 2.0, 3.0, 5.0]
+    with pytest.raises((TypeError, ValueError), match="not numbers") as caught:
+        ask(pd.DataFrame(MIXED), y)
+    text = str(caught.value)
+    assert all(f"'{name}'" in text for name in ("city", "seen", "kind"))
+    assert "get_dummies" in text
+    assert "'age'" not in text
+    assert "'member'" not in text
+    ask(pd.DataFrame(MIXED)[["age", "member"]], y)
+
+
+def test_numbers_of_any_kind_of_frame_are_taken():
+    y = [1.0, 2.0, 4.0]
+    whole = pd.array([1, 2, 4], dtype="Int64")
+    frames = [
+        pd.DataFrame({"a": whole, "b": pd.array([3.0, 1.0, 2.0], dtype="Float32")}),
+        polars.DataFrame({"a": [1, 2, 4], "b": [True, False, True]}),
+    ]
+    for frame in frames:
+        assert list(bestk.solve(frame, y, 1).names) == ["a"]
+    with pytest.raises(TypeError, match="'b' \\(String\\)"):
+        bestk.solve(polars.DataFrame({"a": [1, 2, 4], "b": ["x", "y", "z"]}), y, 1)

@@ -47,11 +47,50 @@ def _from_device(name: str, value: Any) -> np.ndarray:
 
 
 def as_matrix(name: str, value: Any) -> np.ndarray:
+    require_numeric_columns(name, value)
     array = as_real(name, value)
     if array.ndim != 2:
         hint = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
         raise ValueError(f"{name} must have two dimensions, got shape {array.shape}{hint}")
     return array
+
+
+def require_numeric_columns(name: str, frame: Any) -> None:
+    """Columns of a data frame, if it is one, that are no numbers are named."""
+    others = _other_columns(frame)
+    if others:
+        listed = ", ".join(f"{column!r} ({kind})" for column, kind in others[:_MOST_NAMED])
+        more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+        raise TypeError(
+            f"{name} has columns that are not numbers: {listed}{more}; leave them out, or make "
+            "numbers of them first, such as indicators of categories by pandas.get_dummies(..., "
+            "drop_first=True)"
+        )
+
+
+# Columns that a message names.
+_MOST_NAMED = 5
+_KINDS = {"O": "objects", "U": "text", "S": "text", "T": "text", "M": "dates", "m": "durations"}
+
+
+def _other_columns(frame: Any) -> list[tuple[Any, str]]:
+    """(name, kind) of columns that are neither numbers nor truth values, of pandas or polars."""
+    columns, types = getattr(frame, "columns", None), getattr(frame, "dtypes", None)
+    if columns is None or types is None:
+        return []
+    found = []
+    for column, dtype in zip(list(columns), list(types), strict=False):
+        kind = getattr(dtype, "kind", None)
+        if kind is None:  # polars
+            is_number = getattr(dtype, "is_numeric", lambda: True)() or str(dtype) == "Boolean"
+            kind, word = "f" if is_number else "O", str(dtype)
+        else:
+            word = (
+                str(dtype) if str(dtype) in ("category", "string", "str") else _KINDS.get(kind, "")
+            )
+        if kind not in "iufbc":
+            found.append((column, word or str(dtype)))
+    return found
 
 
 def as_vector(name: str, value: Any, *, length: int, of: str) -> np.ndarray:

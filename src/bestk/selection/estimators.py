@@ -27,7 +27,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bestk.base.cluster import client_for
 from bestk.base.collections import is_collection
 from bestk.base.settings import Advanced, Settings, settings_of
-from bestk.base.validation import names_of, require_count
+from bestk.base.validation import names_of, require_count, require_numeric_columns
 from bestk.problem.rows import Rows
 from bestk.problem.table import Table
 from bestk.results.result import Result
@@ -126,9 +126,13 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _checked(self, X, y, sample_weight):
-        X, y = validate_data(
-            self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
+        try:
+            X, y = validate_data(
+                self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
+            )
+        except ValueError:
+            require_numeric_columns("X", X)  # says more, if that is the reason
+            raise
         if sample_weight is not None:
             sample_weight = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
