@@ -28,6 +28,7 @@ OTHERS = {
     "lower": np.array([-1.0, -2.0]),
     "upper": np.array([1.0, np.inf]),
     "is_box_assumed": True,
+    "free": np.array([7]),
 }
 
 

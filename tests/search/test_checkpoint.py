@@ -262,7 +262,7 @@ def test_checkpoints_of_another_format_say_what_to_do(tmp_path):
     header = json.loads(str(arrays["checkpoint"])) | {"version": 1}
     with path.open("wb") as file:
         np.savez(file, **arrays | {"checkpoint": np.array(json.dumps(header))})
-    with pytest.raises(ValueError, match="format 1, this bestk reads 6; resume it with the bestk"):
+    with pytest.raises(ValueError, match="format 1, this bestk reads 7; resume it with the bestk"):
         bestk.resume(path, *data())
 
 
