@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 import bestk
 from bestk import Status
 from bestk.results.completeness import ListedModel
-from bestk.rivals import near_optimal as near_optimal_module
+from bestk.rivals import searching
 from bestk.rivals.stages import ListWriter
 
 TOLERANCES = (0.0, 0.02, 0.1, 0.5, 3.0)
@@ -56,7 +56,7 @@ def test_trees_list_what_brute_force_lists(seed, force):
 @seeds(600, start=7000, chunk=50)
 def test_size_by_size_lists_the_same(seed, monkeypatch):
     """As where many supports of k features are below the threshold."""
-    monkeypatch.setattr(near_optimal_module, "_FEW", 0)
+    monkeypatch.setattr(searching, "_FEW", 0)
     instance, found = listed(seed, n_threads=1)
     check_list(instance, found)
     assert found.complete or is_undecidable(found)
@@ -298,7 +298,7 @@ def test_a_limit_leaves_an_honest_list(limits, force):
 )
 def test_a_killed_run_goes_on(few, asked, force, monkeypatch, tmp_path):
     """From every file that it wrote, with the same list and the same certificate."""
-    monkeypatch.setattr(near_optimal_module, "_FEW", few)
+    monkeypatch.setattr(searching, "_FEW", few)
     force.closed_in_units_only()
     force.units(nodes=5, in_flight=3, close=0.0)
     X, y, _ = bestk.datasets.make_synthetic(60, 14, k=5, rho=0.9)
@@ -343,7 +343,7 @@ def test_a_better_best_model_moves_the_threshold(monkeypatch):
     """A first model that is not the best one makes a threshold that is too large."""
     X, y, _ = bestk.datasets.make_synthetic(60, 12, k=4, rho=0.9)
     right = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
-    first_model = near_optimal_module.first_model
+    first_model = searching.first_model
 
     def poor(presolved, *others):
         first = first_model(presolved, *others)
@@ -351,7 +351,7 @@ def test_a_better_best_model_moves_the_threshold(monkeypatch):
         first.coef, first.objective = first.problem.fit(first.support)
         return first
 
-    monkeypatch.setattr(near_optimal_module, "first_model", poor)
+    monkeypatch.setattr(searching, "first_model", poor)
     found = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
     assert found.threshold == pytest.approx(right.threshold, rel=1e-12)
     assert [m.support.tolist() for m in found] == [m.support.tolist() for m in right]
@@ -382,7 +382,7 @@ def test_a_cluster_lists_the_same(client, force):
 
 @pytest.mark.parametrize("few", [0, 500])
 def test_a_device_lists_the_same(few, force, monkeypatch):
-    monkeypatch.setattr(near_optimal_module, "_FEW", few)
+    monkeypatch.setattr(searching, "_FEW", few)
     X, y, _ = bestk.datasets.make_synthetic(40, 12, k=5, rho=0.9)
     here = bestk.near_optimal(X, y, 4, alpha=0.01, within=0.3, n_threads=1)
     force.closed_on_device()

@@ -89,18 +89,12 @@ class Collector(Incumbent):
                 self.offer(support)
 
     def offer(self, support: np.ndarray) -> float:
-        support = np.sort(np.asarray(support, dtype=np.intp))
-        key = support.tobytes()
-        if key not in self._fits:
-            self._fits[key] = self.problem.fit(support)
-        coef, objective = self._fits[key]
-        if objective < self.objective:
-            self.support, self.coef, self.objective = support, coef, objective
-        if len(support) == self.size and objective <= self.level:
-            self.found[key] = Fitted(support, coef, objective)
+        fitted = Fitted(*self._fit(support))
+        if len(fitted.support) == self.size and fitted.objective <= self.level:
+            self.found[fitted.support.tobytes()] = fitted
             if len(self.found) > self.most:
                 raise TooMany
-        return objective / self._scale
+        return fitted.objective / self._scale
 
 
 class NBest(Collector):

@@ -44,6 +44,10 @@ class Incumbent:
 
     def offer(self, support: np.ndarray) -> float:
         """Fit a support exactly, keep it if it is better; returns its objective over y'y."""
+        return self._fit(support)[2] / self._scale
+
+    def _fit(self, support: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """(support in order, coefficients, objective); the best one is kept."""
         support = np.sort(np.asarray(support, dtype=np.intp))
         key = support.tobytes()
         if key not in self._fits:
@@ -51,4 +55,4 @@ class Incumbent:
         coef, objective = self._fits[key]
         if objective < self.objective:
             self.support, self.coef, self.objective = support, coef, objective
-        return objective / self._scale
+        return support, coef, objective
