@@ -224,3 +224,20 @@ def test_equations_have_boxes_of_their_own(easy_data):
     assert other.box == every.results_[1].box
     shared = OKRidge(k=3, total_k=4, bounds="auto").fit(X, Y)
     assert all(result.is_closed for result in shared.results_)
+
+
+@pytest.mark.parametrize("total_k", [None, 6])
+def test_free_terms_do_not_count(total_k):
+    data = make_dynamics("lorenz", duration=2.0, degree=2)
+    free = [list(data.names).index("1")] if "1" in data.names else [0]
+    optimizer = OKRidge(k=3, total_k=total_k, free=free).fit(data.X, data.derivatives)
+    for result in optimizer.results_:
+        assert free[0] in result.support
+        assert len(np.setdiff1d(result.support, free)) <= result.k <= 3
+    counted = sum(len(np.setdiff1d(result.support, free)) for result in optimizer.results_)
+    assert counted <= (9 if total_k is None else total_k)
+    plain = OKRidge(k=3, total_k=total_k).fit(data.X, data.derivatives)
+    assert optimizer.objective_ <= plain.objective_ * (1 + 1e-9)
+    some = OKRidge(k=2, free={0: free}).fit(data.X, data.derivatives)
+    assert free[0] in some.results_[0].support
+    assert some.results_[1].certificate.free.tolist() == []

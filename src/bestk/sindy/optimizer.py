@@ -37,8 +37,10 @@ class OKRidge(BaseOptimizer):
         and the proof of the equation holds inside it only.
     include, exclude : list of terms, or {equation: list}
         Terms that must, or must not, be in all equations or in some, by index or by name.
+    free : list of terms, or {equation: list}
+        Terms that may be used without being counted in `k` or `total_k`: a constant, a known force.
     feature_names : list of str or None
-        Names of the terms, ``library.get_feature_names()``, for `include` and `exclude`.
+        Names of the terms, ``library.get_feature_names()``, for `include`, `exclude` and `free`.
     gap_tol, time_limit, device, client : float, float or None, str, Client or None
         As in :func:`bestk.solve`; the limit is for each equation (and each size, with `total_k`).
     n_jobs : int or None
@@ -76,6 +78,7 @@ class OKRidge(BaseOptimizer):
         bounds: Any = None,
         include: Any = None,
         exclude: Any = None,
+        free: Any = None,
         feature_names: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
@@ -99,6 +102,7 @@ class OKRidge(BaseOptimizer):
         self.bounds = bounds
         self.include = include
         self.exclude = exclude
+        self.free = free
         self.feature_names = feature_names
         self.gap_tol = gap_tol
         self.time_limit = time_limit
@@ -168,12 +172,13 @@ class OKRidge(BaseOptimizer):
             if self.total_k is not None:
                 least = 0 if include is None else len(np.atleast_1d(include))
                 ks = list(range(min(least, sizes[i]), sizes[i] + 1))
-            return _Question(i, ks, include, exclude, self._guess(i))
+            return _Question(i, ks, include, exclude, _of_equation(self.free, i), self._guess(i))
 
         def solve(asked: _Question, settings: Settings) -> Path:
             problem, limited = problems[asked.equation], patience.limited(settings)
             choices = asked.include, asked.exclude
-            path = path_of(problem, asked.ks, *choices, limited, guess=asked.guess)
+            more = {"guess": asked.guess, "free": asked.free}
+            path = path_of(problem, asked.ks, *choices, limited, **more)
             patience.watch(path.results)
             return path
 
@@ -219,6 +224,7 @@ class _Question(NamedTuple):
     ks: list[int]
     include: Any
     exclude: Any
+    free: Any
     guess: np.ndarray | None
 
 
