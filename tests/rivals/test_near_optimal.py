@@ -180,6 +180,27 @@ def test_a_list_of_a_tree_with_units_is_verified(force):
     assert found.certificate.verify(X, y)
 
 
+@seeds(200, chunk=50)
+def test_lists_of_products_are_verified_on_them(seed):
+    instance = instances.make(seed, ("plain", "square", "integers", "binary")[seed % 4])
+    options = dict(instance.options)
+    weight = options.pop("sample_weight", np.ones(len(instance.y)))
+    choice = {name: options.pop(name) for name in ("include", "exclude") if name in options}
+    X, y = instance.X.astype(float), instance.y.astype(float)
+    given = X.T @ (weight[:, None] * X), X.T @ (weight * y), float(y @ (weight * y))
+    problem = bestk.Problem.from_gram(*given, len(y), **options)
+    found = problem.near_optimal(instance.k, within=0.2, n_threads=1, **choice)
+    if found.certificate is None:
+        assert is_undecidable(found) or found.status is Status.NUMERICAL_LIMIT
+        return
+    verdict = found.certificate.verify_gram(*given, n_threads=1)
+    assert verdict, verdict
+    if len(found) and 1e-6 * found.yy < found.threshold:
+        fewer = replace(found.certificate, models=found.certificate.models[1:])
+        assert not fewer.verify_gram(*given, n_threads=1)
+    assert not found.certificate.verify_gram(given[0], given[1] + 1.0, given[2] + 1.0)
+
+
 def test_a_certificate_survives_a_file(tmp_path):
     X, y, _ = bestk.datasets.make_synthetic(60, 10, k=3, rho=0.7)
     found = bestk.near_optimal(X, y, 4, alpha=0.5, within=0.1, include=[2], fit_intercept=True)

@@ -82,6 +82,14 @@ class CompletenessCertificate(Question):
 
         return verify_list(self, X, y, sample_weight, n_threads=n_threads, device=device)
 
+    def verify_gram(
+        self, G: Any, c: Any, yy: float, *, n_threads: int | None = None, device: str = "cpu"
+    ):
+        """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
+        from bestk.verification.completeness import verify_list_gram
+
+        return verify_list_gram(self, G, c, yy, n_threads=n_threads, device=device)
+
     def save(self, path: str | Path) -> None:
         """Write the certificate to a compressed npz file, which :meth:`load` reads."""
         with open(path, "wb") as file:

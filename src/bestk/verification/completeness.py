@@ -13,15 +13,15 @@ these, so the largest parts without a listed support are bounded one by one.
 import time
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestk.base.collections import is_collection
-from bestk.base.fingerprint import fingerprint, rows_digest
+from bestk.base.fingerprint import fingerprint, gram_digest, rows_digest
 from bestk.base.validation import as_matrix, as_vector, as_weights, require_device, require_finite
 from bestk.results.certificate import Certificate
-from bestk.results.completeness import CompletenessCertificate, SizeProof
+from bestk.results.completeness import CompletenessCertificate, ListedModel, SizeProof
 from bestk.verification import evidence as data
 from bestk.verification.cover import cover
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
@@ -89,26 +89,101 @@ def verify_list(
     weight = as_weights(sample_weight, X.shape[0])
     require_finite("X", X)
     require_finite("y", y)
-    scan = None if require_device(device) == "cpu" else open_scan(device)
-    check = _ListCheck(certificate, X, y, weight)
-    if not check.is_wellformed():
-        return check.result()
-    with threads_for(n_threads) as pool:
-        check.models()
-        for proof in certificate.proofs:
-            check.size(proof, pool, scan)
-    check.all_sizes()
-    return check.result()
+    return _ListCheck(certificate, _Rows(X, y, weight)).run(n_threads, device)
+
+
+def verify_list_gram(
+    certificate: CompletenessCertificate,
+    G: Any,
+    c: Any,
+    yy: float,
+    *,
+    n_threads: int | None = None,
+    device: str = "cpu",
+) -> ListVerification:
+    """:func:`verify_list` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
+    G = np.asarray(as_matrix("G", G), dtype=np.float64)
+    if G.shape[0] != G.shape[1]:
+        raise ValueError(f"G must be square (X'X), got shape {G.shape}")
+    c = np.asarray(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
+    require_finite("G", G)
+    require_finite("c", c)
+    return _ListCheck(certificate, _Gram(G, c, float(yy))).run(n_threads, device)
+
+
+class _Rows(NamedTuple):
+    """Data as rows."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[1]
+
+    def digest(self) -> str:
+        return rows_digest(self.X, self.y, self.weight)
+
+    def evidence(self, claim: Certificate) -> Evidence:
+        return data.from_rows(claim, self.X, self.y, self.weight)
+
+    def size(self, fit_intercept: bool) -> float:
+        """The sum of squares of y, about its mean if there is an intercept."""
+        y, w = self.y.astype(LONG), 1.0 if self.weight is None else self.weight
+        total = len(y) if self.weight is None else self.weight.sum()
+        centre = np.sum(w * y) / total if fit_intercept and total > 0 else 0.0
+        return float(np.sum(w * (y - centre) ** 2))
+
+    def loss(self, model: ListedModel) -> float:
+        fitted = model.intercept + self.X[:, model.support].astype(LONG) @ model.values.astype(LONG)
+        residual = self.y.astype(LONG) - fitted
+        return float(np.sum(residual**2 if self.weight is None else self.weight * residual**2))
+
+
+class _Gram(NamedTuple):
+    """Data as sums of products."""
+
+    G: np.ndarray
+    c: np.ndarray
+    yy: float
+
+    @property
+    def n_features(self) -> int:
+        return len(self.c)
+
+    def digest(self) -> str:
+        return gram_digest(self.G, self.c, self.yy)
+
+    def evidence(self, claim: Certificate) -> Evidence:
+        return data.from_gram(claim, data.full_gram(self.G, self.c, self.yy))
+
+    def size(self, fit_intercept: bool) -> float:
+        return self.yy
+
+    def loss(self, model: ListedModel) -> float:
+        S, b = model.support, model.values.astype(LONG)
+        return float(self.yy + b @ (self.G[np.ix_(S, S)].astype(LONG) @ b - 2.0 * self.c[S]))
 
 
 class _ListCheck:
-    def __init__(self, certificate: CompletenessCertificate, X, y, weight) -> None:
-        self.certificate, self.X, self.y, self.weight = certificate, X, y, weight
+    def __init__(self, certificate: CompletenessCertificate, source: "_Rows | _Gram") -> None:
+        self.certificate, self.source = certificate, source
         self.start, self.failures = time.perf_counter(), list[str]()
         self.n_nodes = self.n_supports = 0
         self.assumptions: set[str] = set()
         self.threshold = np.inf
         self.n_left: dict[int, int] = {}  # by size: features that the largest models lack
+
+    def run(self, n_threads: int | None, device: str) -> ListVerification:
+        scan = None if require_device(device) == "cpu" else open_scan(device)
+        if self.is_wellformed():
+            with threads_for(n_threads) as pool:
+                self.models()
+                for proof in self.certificate.proofs:
+                    self.size(proof, pool, scan)
+            self.all_sizes()
+        return self.result()
 
     def result(self) -> ListVerification:
         return ListVerification(
@@ -123,7 +198,7 @@ class _ListCheck:
         )
 
     def is_wellformed(self) -> bool:
-        c, p = self.certificate, self.X.shape[1]
+        c, p = self.certificate, self.source.n_features
         if len(np.atleast_1d(c.lower)) != p:
             self.failures.append(_OTHER_DATA)
             return False
@@ -151,7 +226,7 @@ class _ListCheck:
             self.failures += [f"models of size {proof.size}: {flaw}" for flaw in found]
         if self.failures:
             return False
-        if fingerprint(rows_digest(self.X, self.y, self.weight), c) != c.fingerprint:
+        if fingerprint(self.source.digest(), c) != c.fingerprint:
             self.failures.append(_OTHER_DATA)
         return not self.failures
 
@@ -169,7 +244,7 @@ class _ListCheck:
             is_box_assumed=c.is_box_assumed,
             free=c.free,
             fingerprint=c.fingerprint,
-            coef=np.zeros(self.X.shape[1]),
+            coef=np.zeros(self.source.n_features),
             intercept=0.0,
             objective=float(c.threshold),
             lower_bound=float(c.threshold),
@@ -182,16 +257,10 @@ class _ListCheck:
 
     def models(self) -> None:
         c = self.certificate
-        weight = np.ones(len(self.y)) if self.weight is None else self.weight
-        y = self.y.astype(LONG)
-        centre = np.sum(weight * y) / np.sum(weight) if c.fit_intercept and weight.any() else 0.0
-        size = float(np.sum(weight * (y - centre) ** 2))
-        most = c.threshold * (1.0 + _TOLERANCE) + _OF_SIZE * size
+        most = c.threshold * (1.0 + _TOLERANCE) + _OF_SIZE * self.source.size(c.fit_intercept)
         for i, model in enumerate(c.models):
             self.failures += [f"model {i}: {flaw}" for flaw in self._flaws(model)]
-            values = model.values.astype(LONG)
-            fitted = model.intercept + self.X[:, model.support].astype(LONG) @ values
-            loss = float(np.sum(weight * (y - fitted) ** 2) + c.alpha * np.sum(values**2))
+            loss = self.source.loss(model) + c.alpha * float(np.sum(model.values**2))
             if not loss <= most:
                 self.failures.append(
                     f"model {i} has the objective {loss:.12g}, above the threshold"
@@ -222,7 +291,7 @@ class _ListCheck:
         claim = self._of_size(proof)
         self.n_nodes += len(proof.tree)
         try:
-            evidence = data.from_rows(claim, self.X, self.y, self.weight)
+            evidence = self.source.evidence(claim)
         except NoVariation:
             self.n_left[proof.size] = 0
             if not any(len(np.setdiff1d(m.support, claim.given)) == 0 for m in self._listed):
