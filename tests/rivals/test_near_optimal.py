@@ -115,6 +115,15 @@ def mutated(certificate, rng):
     return "nothing", certificate
 
 
+def is_too_bad(instance, model, threshold):
+    """Is the objective of listed coefficients above the threshold?"""
+    X, y = instance.X[:, model.support].astype(float), instance.y.astype(float)
+    weight, alpha = instance.options.get("sample_weight", 1.0), instance.options.get("alpha", 0.0)
+    residual = y - X @ model.values - model.intercept
+    loss = float((weight * residual**2).sum() + alpha * (model.values**2).sum())
+    return loss > threshold + 3.0 * doubt(instance, threshold)
+
+
 def is_still_true(instance, certificate):
     """By brute force: does a mutated list happen to be right?"""
     slack = doubt(instance, certificate.threshold)
@@ -148,10 +157,48 @@ def test_lists_are_verified_and_mutated_ones_refused(seed):
             continue
         if kind == "superset" or not is_still_true(instance, other):
             assert not verdict, kind
+        if any(is_too_bad(instance, model, other.threshold) for model in other.models):
+            assert not verdict, kind
         if kind == "largest" and instance.loss(found.certificate.largest[0]) < (
             found.threshold - doubt(instance, found.threshold)
         ):
             assert not verdict, kind
+
+
+def refit(problem, support):
+    values, _ = problem.fit(np.array(support))
+    return ListedModel(np.array(support), values, 0.0)
+
+
+def test_a_listed_copy_does_not_stand_for_all_that_goes_with_it():
+    """{copy of 0, 1} is as good as {0, 1}, but says nothing about {1, 2}."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 5))
+    X[:, 4] = 2.0 * X[:, 0]
+    y = X[:, 1] + 0.5 * X[:, 0] + 0.45 * X[:, 2] + 0.1 * rng.standard_normal(40)
+    problem = bestk.Problem.from_data(X, y)
+    threshold = max(problem.fit(np.array(S))[1] for S in ([0, 1], [1, 2])) * 1.01
+    found = bestk.near_optimal(X, y, 2, below=threshold)
+    assert [m.support.tolist() for m in found] == [[0, 1], [1, 2]]
+    certificate = found.certificate
+    assert certificate.verify(X, y)
+    forged = replace(certificate, models=(refit(problem, [1, 4]),))
+    for largest in (certificate.largest, (np.array([1, 4]),), None):
+        assert not replace(forged, largest=largest).verify(X, y)
+
+
+def test_largest_supports_must_be_as_large_as_they_can_be():
+    """A smaller one would stand for more than its own parts."""
+    X, y, _ = bestk.datasets.make_synthetic(100, 12, k=4, rho=0.9)
+    certificate = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.3).certificate
+    assert certificate.verify(X, y)
+    smaller = tuple(support[:1] for support in certificate.largest)
+    assert not replace(certificate, largest=smaller).verify(X, y)
+    best = bestk.near_optimal(X, y, 3, alpha=0.1, n_best=300).certificate
+    assert best.verify(X, y)
+    one = best.models[0]
+    part = one._replace(support=one.support[:1], values=one.values[:1])
+    assert not replace(best, models=(part,), threshold=1e6).verify(X, y)
 
 
 def test_what_was_dropped_is_refused():
@@ -343,6 +390,8 @@ def test_a_killed_run_goes_on(few, asked, force, monkeypatch, tmp_path):
         assert_same(again.certificate, whole.certificate)
     with pytest.raises(ValueError, match="another run"):
         bestk.near_optimal(X, y, 4, **options | {"within": 0.2})
+    with pytest.raises(ValueError, match="list of models"):
+        bestk.resume(path, X, y)
     with pytest.raises(ValueError, match="other data"):
         bestk.near_optimal(X, y + 1.0, 4, **options)
 
@@ -518,6 +567,38 @@ def test_ranges_are_attained_and_not_exceeded(bounds, fit_intercept):
     for model, own in zip(found, ranges, strict=True):
         assert (wide[model.support, 0] <= own[:, 0] + 1e-12).all()
         assert (wide[model.support, 1] >= own[:, 1] - 1e-12).all()
+
+
+@seeds(400, chunk=50)
+def test_ranges_hold_the_models_whatever_the_data(seed):
+    instance, found = listed(seed, n_threads=1)
+    rows = instance.X[:2].astype(float)
+    wide = found.coefficient_ranges()
+    if not len(found):
+        return
+    assert not np.isnan(wide).any()
+    for model, own in zip(found, found.model_ranges(), strict=True):
+        slack = 1e-6 * (np.abs(model.values) + np.abs(model.values).max(initial=0.0))
+        assert (own[:, 0] <= model.values + slack).all()
+        assert (own[:, 1] >= model.values - slack).all()
+    low, fitted, high = np.moveaxis(found.predictions(rows), 2, 0)
+    slack = 1e-6 * (np.abs(fitted) + np.abs(instance.y).max())
+    assert (low <= fitted + slack).all()
+    assert (high >= fitted - slack).all()
+
+
+def test_dependent_columns_have_no_range_but_that_of_the_bounds():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    y = X[:, 0] - X[:, 1] + 0.1 * rng.standard_normal(30)
+    free = bestk.near_optimal(X, y, 3, within=0.1, include=[0, 1, 2])
+    assert np.isinf(free.coefficient_ranges()).all()
+    assert np.isfinite(free.prediction_range(X[:3])).all()
+    held = bestk.near_optimal(X, y, 3, within=0.1, include=[0, 1, 2], bounds=(-2.0, 2.0))
+    ranges = held.coefficient_ranges()
+    assert (np.abs(ranges) <= 2.0 + 1e-9).all()
+    assert (ranges[:, 1] - ranges[:, 0] > 0.5).all()
 
 
 def test_importance_is_the_price_of_doing_without(found):

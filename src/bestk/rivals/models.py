@@ -86,7 +86,7 @@ class NearOptimal:
     only_k : bool
         Whether the list has the best supports of exactly k features (``n_best``).
     certificate : CompletenessCertificate or None
-        The proof; None unless complete.
+        The proof that nothing is missing below ``complete_below``; None if a limit came.
     """
 
     k: int
@@ -224,7 +224,6 @@ class NearOptimal:
 
     def coefficient_ranges(self) -> np.ndarray:
         """(p, 2): the range of each coefficient over all listed supports; 0 where it is absent."""
-        ranges = np.zeros((self.n_features, 2))
         if not len(self):
             return np.full((self.n_features, 2), np.nan)
         lowest, highest = np.full(self.n_features, np.inf), np.full(self.n_features, -np.inf)
@@ -232,12 +231,9 @@ class NearOptimal:
             lowest[model.support] = np.minimum(lowest[model.support], own[:, 0])
             highest[model.support] = np.maximum(highest[model.support], own[:, 1])
         absent = ~self.has.all(axis=0)
-        lowest[absent], highest[absent] = (
-            np.minimum(lowest[absent], 0.0),
-            np.maximum(highest[absent], 0.0),
-        )
-        ranges[:, 0], ranges[:, 1] = lowest, highest
-        return ranges
+        lowest[absent] = np.minimum(lowest[absent], 0.0)
+        highest[absent] = np.maximum(highest[absent], 0.0)
+        return np.column_stack([lowest, highest])
 
     def predictions(self, X: Any) -> np.ndarray:
         """(models, n, 3): lowest, fitted and highest prediction of each model for rows of X.

@@ -18,7 +18,7 @@ from bestk.rivals.starts import all_supports, good_supports
 from bestk.search.automatic_box import first_model
 from bestk.search.collecting import Collected, Collector, Fitted, NBest, TooMany, collect
 from bestk.search.lessons import Lessons
-from bestk.search.run import result_of, solve_presolved
+from bestk.search.run import concluded, solve_presolved
 from bestk.subtrees.recorder import Recorder
 
 # A share of an objective that is not told from rounding.
@@ -97,10 +97,9 @@ class ListSearch:
         is_all = largest is not None or all(len(one.support) == size for one in searched.found)
         if last is not None and is_all and first.support.tobytes() in known:
             bound = first.objective if is_complete else min(first.objective, last.bound)
-            status = Status.OPTIMAL if self.problem.box is None else Status.CONDITIONAL
-            return result_of(
-                presolved, k, first, bound, status if is_complete else last.status, last.n_nodes,
-                [], last.recorder, settings, self.started, last.engine,
+            return concluded(
+                presolved, k, first, bound, Status.OPTIMAL if is_complete else last.status,
+                last.n_nodes, [], last.recorder, settings, self.started, last.engine,
             )  # fmt: skip
         if not is_complete:
             settings = replace(settings, node_limit=0)  # a limit came, or Ctrl-C
@@ -122,7 +121,9 @@ class ListSearch:
         )
         collector.copies_matter = True
         try:
-            collected = self._collect(self.k, collector, Stage(name="above", size=self.k))
+            collected = self._collect(
+                self.k, collector, Stage(name="above", size=self.k, level=level)
+            )
         except TooMany:
             return None
         members = list(collector.found.values())
@@ -230,7 +231,7 @@ class ListSearch:
             return None
         before, parts = self.saved
         self.saved = None
-        if (before.name, before.size) != (stage.name, stage.size):
+        if (before.name, before.size, before.level) != (stage.name, stage.size, stage.level):
             return None
         for support in before.members():
             collector.offer(support)
@@ -249,10 +250,13 @@ class ListSearch:
         self.first.offer(best.support)
         size = max(presolved.size(self.k), len(presolved.required))
         collector = NBest(self.problem, self.lessons.fits, size=size, count=count)
-        if self._offer_first(collector, count):
-            recorder = Recorder(settings.record_limit)
+        all_are_known = self._offer_first(collector, count)
+        recorder = Recorder(settings.record_limit)
+        if all_are_known:
             recorder.close_by_enumeration(0)
             one = Collected(Status.OPTIMAL, np.inf, 0, recorder, best.engine)
+        elif best.status is Status.INTERRUPTED:
+            one = Collected(best.status, best.lower_bound, 0, recorder, best.engine)
         else:
             one = self._collect(self.k, collector, Stage(name="n best", size=self.k))
         found = list(collector.found.values())

@@ -11,12 +11,10 @@ from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.form.presolve import Presolved
 from bestk.results.status import Status
-from bestk.search.checkpoint import Checkpoint, Writer
+from bestk.search.checkpoint import LIST, Checkpoint, Writer
 from bestk.search.collecting import Collected
 from bestk.subtrees.covers import as_rows
 from bestk.subtrees.recorder import Recorder
-
-_LIST = "list"
 
 
 @dataclass(kw_only=True)
@@ -75,11 +73,11 @@ class ListWriter(Writer):
         self, settings: Settings, presolved: Presolved, k: int, request: dict[str, Any]
     ) -> None:
         super().__init__(settings, presolved, k)
-        self.header[_LIST] = request
+        self.header[LIST] = request
         self.stage = Stage()
 
     def write(self, parts: dict[str, State]) -> None:
-        super().write(parts | {_LIST: self.stage.state()})
+        super().write(parts | {LIST: self.stage.state()})
 
 
 def stage_in(
@@ -89,13 +87,13 @@ def stage_in(
     if not Path(path).exists():
         return None
     saved = Checkpoint.read(path)
-    if saved.header.get(_LIST) != request:
+    if saved.header.get(LIST) != request:
         raise ValueError(
             f"checkpoint: {path} is of another run; remove the file, or choose another name"
         )
     saved.require_same_question(presolved, k)
     parts = dict(saved.parts)
-    return Stage.of(parts.pop(_LIST), settings), parts
+    return Stage.of(parts.pop(LIST), settings), parts
 
 
 def _supports(rows: np.ndarray) -> list[np.ndarray]:

@@ -21,6 +21,10 @@ FORMAT, VERSION = "bestk checkpoint", 7
 _OPTIONS = ("gap_tol", "search", "bound", "n_threads", "device")
 
 
+LIST = "list"
+"""What the header of a list of models has beside those of a search for one."""
+
+
 class Checkpoint(NamedTuple):
     """What a file holds: which question of which data, how it was asked, the state of each part."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import wait
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,8 @@ class Closing:
         is_long = sum(node.cost for node in nodes) > tuning().cluster_scan
         if self.workers.cluster is not None and is_long and space.form.matrix.has_factors:
             left = [self._left(node) for node in nodes]
-            return hits_on_cluster(space.form, left, value, self.workers, self.stop)
+            where = space.form, left, value, self.workers, self.stop
+            return hits_on_cluster(*where, copies_matter=space.incumbent.copies_matter)
         cheap = all(node.cost < _CHEAP for node in nodes)
         workers = Workers(1) if cheap else self.workers
 
@@ -224,8 +226,9 @@ class Asked:
             # Limits are looked at by those who wait for an answer: they know why a run ends.
             return self._is_given_up or pool.is_over
 
+        ask = partial(enumeration.hits_by_device, copies_matter=space.incumbent.copies_matter)
         self.answer = pool.beside(
-            enumeration.hits_by_device, space.form, [closing._left(node) for node in nodes],
+            ask, space.form, [closing._left(node) for node in nodes],
             space.incumbent.value, pool.device, workers, stop, progress,
         )  # fmt: skip
 

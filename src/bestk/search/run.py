@@ -96,15 +96,7 @@ def solve_presolved(
             recorder, engine = tree.space.recorder, _engine(pool)
     finally:
         progress.close()
-    searched, bound = bound, min(bound, _certain(incumbent))
-    gap = relative_gap(incumbent.objective, bound, problem.yy)
-    if gap <= settings.gap_tol:
-        status = Status.OPTIMAL
-    elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
-        status = Status.NUMERICAL_LIMIT
-    if status is Status.OPTIMAL and problem.box is not None:
-        status = Status.CONDITIONAL
-    return result_of(
+    return concluded(
         presolved,
         k,
         incumbent,
@@ -132,11 +124,19 @@ def _certain(incumbent: Incumbent) -> float:
     return objective if least >= (1.0 - _ROUNDING) * objective else least
 
 
-def result_of(
+def concluded(
     presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started, engine
 ) -> Result:
-    """What a search has found and proven, as users see it."""
+    """What a search has found and proven, as users see it; no more than rounding allows."""
     problem = presolved.problem
+    searched, bound = bound, min(bound, _certain(incumbent))
+    gap = relative_gap(incumbent.objective, bound, problem.yy)
+    if gap <= settings.gap_tol:
+        status = Status.OPTIMAL
+    elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
+        status = Status.NUMERICAL_LIMIT
+    if status is Status.OPTIMAL and problem.box is not None:
+        status = Status.CONDITIONAL
     coef = np.zeros(problem.n_features)
     coef[incumbent.support] = incumbent.coef
     seconds = perf_counter() - started

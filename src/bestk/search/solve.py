@@ -13,7 +13,7 @@ from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.result import Result
 from bestk.search.automatic_box import boxed
-from bestk.search.checkpoint import Checkpoint
+from bestk.search.checkpoint import LIST, Checkpoint
 from bestk.search.run import small_blas, solve_presolved
 
 
@@ -193,6 +193,10 @@ def resume(
     """
     started = perf_counter()
     saved = Checkpoint.read(checkpoint)
+    if LIST in saved.header:
+        raise ValueError(
+            f"{checkpoint} is of a list of models: call near_optimal with checkpoint= to go on"
+        )
     question, box = saved.question, saved.box
     asked = {name: options.pop(name, question[name]) for name in ("k", *_CHOICES)}
     options["client"] = client_for(X, options.get("client"))

@@ -106,6 +106,8 @@ def hits_by_device(
     workers: Workers,
     stop: Callable[[], bool],
     progress: Progress,
+    *,
+    copies_matter: bool = False,
 ) -> list[list[np.ndarray] | None]:
     """The same for nodes that are cheap for a device. Raises DeviceFailed.
 
@@ -114,7 +116,7 @@ def hits_by_device(
     """
     found: list[list[np.ndarray] | None] = []
     for some in _of_bounded_size(nodes):
-        located = [_located(form, node, value, workers, stop) for node in some]
+        located = [_located(form, node, value, workers, stop, None, copies_matter) for node in some]
         tasks = _tasks(located, workers)
         try:
             left = iter(device.remaining([task for task in tasks if task], stop, progress))

@@ -20,10 +20,13 @@ def hits_on_cluster(
     value: float,
     workers: Workers,
     stop: Callable[[], bool],
+    *,
+    copies_matter: bool = False,
 ) -> Iterator[list[np.ndarray] | None]:
     """`hits` of each node of a dense form. Only scans leave this process; the data do not."""
     assert workers.cluster is not None
-    search = Enumeration(form, value, workers, stop, tuning().most_hits, form.is_boxed)
+    copies_matter = copies_matter or form.is_boxed
+    search = Enumeration(form, value, workers, stop, tuning().most_hits, copies_matter)
     calls, shared = workers.cluster.calls("scan"), workers.cluster.share(search.products)
     groups, begun = _groups(nodes), deque[list[Remainder]]()
     try:
@@ -37,7 +40,7 @@ def hits_on_cluster(
                 return
             group = begun.popleft()
             if _is_long(group):
-                yield hits(form, group[0], value, workers, stop)
+                yield hits(form, group[0], value, workers, stop, copies_matter=copies_matter)
                 continue
             found = calls.get(stop)
             if found is None:

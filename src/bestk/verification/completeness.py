@@ -303,6 +303,10 @@ class _ListCheck:
         self.n_left[proof.size] = len(evidence.live) - evidence.k
         largest, listed = self.certificate.largest, [model.support for model in self._listed]
         known = self._known(evidence, listed if largest is None else largest)
+        exactly = largest is not None or self.certificate.only_k
+        if exactly and any(len(support) != evidence.k for support in known):
+            self.failures.append(f"a support has fewer features than models of {proof.size} may")
+            return
         enumeration = enumeration_for(claim, evidence, pool, scan, known=known)
         nodes = FloatNodes(claim, evidence, pool)
         proven = cover(claim, FloatBackEnd(evidence, nodes, enumeration))
@@ -351,9 +355,16 @@ class _ListCheck:
         return self.certificate.models
 
     def _known(self, evidence: Evidence, supports) -> list[np.ndarray]:
-        """Supports as live positions; what cannot enter a model does not matter."""
-        places = [evidence.position[support] for support in supports]
-        return [place[place >= 0] for place in places]
+        """Supports as live positions. Of features that cannot enter a model, or repeat others,
+        only included ones may be listed: without them a support would stand for too many.
+        """
+        known = []
+        for support in supports:
+            place = evidence.position[support]
+            if not np.isin(support[place < 0], self.certificate.given).all():
+                self.failures.append(f"a model has features that no model needs: {support}")
+            known.append(place[place >= 0])
+        return known
 
     def all_sizes(self) -> None:
         """Is there a proof for each size for which one is needed?"""
