@@ -344,6 +344,17 @@ def test_too_many_models_leave_the_best_ones():
     assert [m.support.tolist() for m in check] == [m.support.tolist() for m in some]
 
 
+@pytest.mark.parametrize("k", [5, 7, 9])
+def test_too_many_perfect_fits_are_not_told_apart(k):
+    X = np.random.default_rng(0).standard_normal((4, 7))
+    found = bestk.near_optimal(X, X[:, 0] + 1.0, k, max_models=1)
+    assert not found.complete
+    assert found.status is Status.PERFECT_FIT
+    assert found.complete_below == 0.0
+    assert found.certificate is None
+    assert len(found) == 1
+
+
 @pytest.mark.parametrize("limits", [{"node_limit": 3}, {"time_limit": 0.0}, {"callback": bool}])
 def test_a_limit_leaves_an_honest_list(limits, force):
     force.units(nodes=3, in_flight=2, close=0.0)

@@ -192,10 +192,15 @@ class ListSearch:
             try:
                 collected[size] = self._collect(size, collector, stage)
             except TooMany:
-                values = sorted(one.objective for one in [*found, *collector.found.values()])
+                all_found = [*found, *collector.found.values()]
+                best = sorted(all_found, key=lambda one: one.objective)[:most]
                 # Half of them, so that the next try is likely to be the last one.
-                self._lower_level = float(np.nextafter(values[most // 2] - slack, 0.0))
-                return None
+                self._lower_level = float(np.nextafter(best[most // 2].objective - slack, 0.0))
+                if self._lower_level > 0.0:
+                    return None
+                # Perfect fits cannot be told apart: some of them is all there is to say.
+                collected[size] = Collected(Status.PERFECT_FIT, 0.0, 0, Recorder(0.0), "")
+                return Searched(best, collected)
             found += collector.found.values()
             if not collected[size].is_complete:
                 found = self._with_first(found, level + slack)
