@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bestk import datasets, plots
+    from bestk import datasets, plots, rules
     from bestk.base.settings import Advanced
     from bestk.results.certificate import Certificate
     from bestk.results.result import Result, Snapshot
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bestk.selection.problem import Problem
     from bestk.selection.stability import Stability, stability
     from bestk.selection.stability_selector import StabilitySelector
+    from bestk.structure.groups import groups_of
 
 __version__ = "0.1.0"
 
@@ -37,9 +38,11 @@ __all__ = [
     "Status",
     "beam_search",
     "datasets",
+    "groups_of",
     "near_optimal",
     "plots",
     "resume",
+    "rules",
     "solve",
     "solve_path",
     "stability",
@@ -61,6 +64,7 @@ _HOME = {
     "StabilitySelector": "bestk.selection.stability_selector",
     "Status": "bestk.results.status",
     "beam_search": "bestk.search.solve",
+    "groups_of": "bestk.structure.groups",
     "near_optimal": "bestk.rivals.near_optimal",
     "resume": "bestk.search.solve",
     "solve": "bestk.search.solve",
@@ -72,7 +76,7 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name in ("datasets", "plots", "sindy"):
+    elif name in ("datasets", "plots", "rules", "sindy"):
         value = import_module(f"bestk.{name}")
     else:
         raise AttributeError(f"module 'bestk' has no attribute {name!r}")

@@ -129,4 +129,6 @@ def fingerprint(data: str, question: Question) -> str:
         parts.append("box assumed")
     if len(question.free):
         parts.append("free " + " ".join(str(int(j)) for j in question.free))
+    if question.structure is not None:
+        parts += question.structure.identity()
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""What users write down about groups, rules and constraints, read into plain data and checked."""
