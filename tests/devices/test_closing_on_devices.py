@@ -20,7 +20,7 @@ from bestk.base.driver import DeviceUnavailable
 from bestk.devices import scanner
 from bestk.devices.scanner import Scanner
 from bestk.devices.tasks import Stopped
-from bestk.search.checkpoint import Writer
+from bestk.runs.checkpoint import Writer
 
 
 def small():

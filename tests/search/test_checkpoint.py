@@ -12,7 +12,7 @@ from helpers.checks import assert_same_run
 
 import bestk
 from bestk import Advanced, Problem, Status, storage
-from bestk.search.checkpoint import Checkpoint, Writer
+from bestk.runs.checkpoint import Checkpoint, Writer
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["warm"])

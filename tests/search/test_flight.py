@@ -9,7 +9,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import bestk
 from bestk import Status
-from bestk.search.watch import Watch
+from bestk.runs.watch import Watch
 from bestk.subtrees import engines
 
 

@@ -13,6 +13,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from bestk.base.question import Question
+from bestk.base.structure import Structure
 
 FORMAT, VERSION = "bestk certificate", 1
 
@@ -90,6 +91,33 @@ def _row(ends: np.ndarray, i: int) -> slice:
     return slice(int(ends[i - 1]) if i else 0, int(ends[i]))
 
 
+class ChoiceProof(NamedTuple):
+    """What a proof about a structure has besides its tree, whose nodes decide on groups.
+
+    ``chosen`` are the groups of the model: a chosen group may have coefficients zero. Node i holds
+    no choice at all by row ``broken[i]`` of the rules (-1: no row says so, -2: that k groups are
+    exceeded does). Row i of ``multipliers`` goes with its dual vector (theory: multipliers). Dual
+    vectors and charges are about coordinates x with b = W x, where W is the identity but for
+    blocks: upper triangles ``blocks`` with a positive diagonal over the features ``block_features``
+    of a group, row by row and end to end (theory: groups). ``dependent`` features repeat others of
+    their group up to rounding, so models need not use them.
+    """
+
+    chosen: np.ndarray
+    broken: np.ndarray
+    multipliers: np.ndarray
+    block_ends: np.ndarray
+    block_features: np.ndarray
+    blocks: np.ndarray
+    dependent: np.ndarray = np.zeros(0, dtype=np.int64)
+
+    def bases(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(features, triangle) of each block."""
+        features = cut(self.block_features, self.block_ends)
+        squares = cut(self.blocks, np.cumsum([len(own) ** 2 for own in features]))
+        return [(f, s.reshape(len(f), len(f))) for f, s in zip(features, squares, strict=True)]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Certificate(Question):
     """A question, the answer of a run to it, and the proof.
@@ -101,7 +129,8 @@ class Certificate(Question):
     ``copies`` holds pairs (feature, other): the first repeats the second up to a factor, so models
     need not use it. ``fingerprint`` identifies data and question; see
     :mod:`bestk.base.fingerprint`. ``is_box_assumed`` says that nobody gave the bounds: the run
-    chose them (``bounds="auto"``).
+    chose them (``bounds="auto"``). With a ``structure`` nodes of the tree decide on groups instead
+    of features, and there are ``choices``.
     """
 
     fingerprint: str
@@ -112,6 +141,7 @@ class Certificate(Question):
     copies: np.ndarray = field(repr=False)
     splits: tuple[SplitRecord, ...] = field(repr=False)
     tree: ProofTree = field(repr=False)
+    choices: ChoiceProof | None = field(default=None, repr=False)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -173,6 +203,8 @@ class Certificate(Question):
             **{name: getattr(self, name) for name in _ARRAYS},
             "free": self.free,
             **proof_arrays(self.tree, self.splits),
+            **({} if self.structure is None else self.structure.to_arrays()),
+            **choice_arrays(self.choices),
         }
 
     @classmethod
@@ -195,6 +227,8 @@ class Certificate(Question):
             splits=splits,
             is_box_assumed=header.get("is_box_assumed", False),  # files before it have none
             free=arrays.get("free", _NO_FEATURES),
+            structure=Structure.from_arrays(arrays),
+            choices=choices_of(arrays),
         )
 
 
@@ -223,6 +257,20 @@ def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np
         "clusters.members": joined(clusters, np.int32),
         "clusters.matrices": joined(matrices, np.float64),
     }
+
+
+def choice_arrays(choices: ChoiceProof | None) -> dict[str, np.ndarray]:
+    """The rest of a proof about a structure as named plain arrays; nothing without one."""
+    if choices is None:
+        return {}
+    return {f"choices.{name}": array for name, array in choices._asdict().items()}
+
+
+def choices_of(arrays: Any) -> ChoiceProof | None:
+    """What :func:`choice_arrays` made."""
+    if "choices.chosen" not in arrays:
+        return None
+    return ChoiceProof(**{name: arrays[f"choices.{name}"] for name in ChoiceProof._fields})
 
 
 def _shortest(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bestk.base.question import Question
+from bestk.base.structure import Structure
 from bestk.results.certificate import (
+    Certificate,
     ProofTree,
     SplitRecord,
     arrays_in,
@@ -53,6 +55,10 @@ class CompletenessCertificate(Question):
     the threshold contains the support of a listed model. With ``only_k`` that is claimed of
     supports of exactly k features alone. None of the list contains another one.
 
+    With a structure, ``rest`` is the proof instead of ``proofs``: a certificate for the same
+    question in which no choice may contain all groups of a listed one, whose bound is the
+    threshold. It is None where nothing else is admissible.
+
     ``largest`` holds all supports of k features below the threshold, if the only tree is for these;
     else it is None. ``copies`` and ``fingerprint`` are as in :class:`bestk.Certificate`.
     """
@@ -64,6 +70,7 @@ class CompletenessCertificate(Question):
     models: tuple[ListedModel, ...] = field(repr=False)
     largest: tuple[np.ndarray, ...] | None = field(repr=False)
     proofs: tuple[SizeProof, ...] = field(repr=False)
+    rest: Certificate | None = field(default=None, repr=False)
 
     def verify(
         self,
@@ -119,6 +126,10 @@ class CompletenessCertificate(Question):
         for number, proof in enumerate(self.proofs):
             named = proof_arrays(proof.tree, proof.splits).items()
             arrays |= {f"{number}.{name}": array for name, array in named}
+        if self.structure is not None:
+            arrays |= self.structure.to_arrays()
+        if self.rest is not None:
+            arrays |= {f"rest.{name}": array for name, array in self.rest.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -142,12 +153,15 @@ class CompletenessCertificate(Question):
             prefix = f"{number}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
             proofs.append(SizeProof(size, *proof_of(own)))
+        rest = {n.removeprefix("rest."): a for n, a in arrays.items() if n.startswith("rest.")}
         return cls(
             **{name: header[name] for name in _PLAIN},
             **{name: arrays[name] for name in _ARRAYS},
             models=tuple(ListedModel(*row) for row in rows),
             largest=largest if header["has_largest"] else None,
             proofs=tuple(proofs),
+            structure=Structure.from_arrays(arrays),
+            rest=Certificate.from_arrays(rest) if rest else None,
         )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.structure import Structure
 from bestk.base.validation import as_matrix, names_of
 from bestk.results.certificate import Certificate
 from bestk.results.criteria import information_criterion
@@ -84,6 +85,16 @@ class Result:
         How incumbent and bound moved.
     certificate : Certificate or None
         The proof, for anyone to check; None once it grew too large to keep.
+    structure : Structure or None
+        Groups, rules and constraints that were asked for, if any; k counts groups then.
+    chosen : (m,) int array
+        Numbers of the chosen groups, where there is a structure. Rules are about these: a chosen
+        feature may have coefficient zero.
+    multipliers : (q,) array
+        Of the linear constraints: how fast the objective falls if one is loosened.
+    kkt_residual : float
+        How far the model is from the conditions of a constrained optimum on its support, in units
+        where columns, target and rows of constraints have length one; 0 without constraints.
     """
 
     k: int
@@ -109,6 +120,10 @@ class Result:
     box: float | None = None
     history: np.ndarray = field(repr=False)
     certificate: Certificate | None = field(default=None, repr=False)
+    structure: Structure | None = field(default=None, repr=False)
+    chosen: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp), repr=False)
+    multipliers: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
+    kkt_residual: float = 0.0
 
     @property
     def is_proven(self) -> bool:
@@ -160,6 +175,13 @@ class Result:
     def r2(self) -> float:
         """Share of y'y that is explained; the usual R^2 if there is an intercept."""
         return 1.0 - self.rss / self.yy if self.yy > 0 else 1.0
+
+    @property
+    def group_names(self) -> list[str]:
+        """Names of the chosen groups; of the chosen features where there are no groups."""
+        if self.structure is None:
+            return self.names
+        return [self.structure.group_names[g] for g in self.chosen]
 
     @property
     def names(self) -> list[str]:

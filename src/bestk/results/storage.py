@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.structure import Structure
 from bestk.results.certificate import Certificate, arrays_in
 from bestk.results.result import Result
 from bestk.results.status import Status
 
 # Arrays of a Result have their own entries in the file; everything else is one JSON text.
 _ARRAYS = ("coef", "support", "history")
-_VALUES = tuple(f.name for f in fields(Result) if f.name not in (*_ARRAYS, "certificate"))
+_OF_STRUCTURE = ("chosen", "multipliers")
+_OTHERS = (*_ARRAYS, *_OF_STRUCTURE, "structure", "certificate")
+_VALUES = tuple(f.name for f in fields(Result) if f.name not in _OTHERS)
 
 
 def save(result: Result, path: str | Path) -> None:
@@ -27,6 +30,9 @@ def save(result: Result, path: str | Path) -> None:
     text = json.dumps(run, default=lambda number: number.item())
     entries = result.certificate.to_arrays() if result.certificate else {}
     entries |= {name: getattr(result, name) for name in _ARRAYS}
+    if result.structure is not None:
+        entries |= result.structure.to_arrays()
+        entries |= {name: getattr(result, name) for name in _OF_STRUCTURE}
     with open(path, "wb") as file:  # savez would add to a file name it does not like
         np.savez_compressed(file, allow_pickle=False, run=np.array(text), **entries)
 
@@ -38,6 +44,7 @@ def load(path: str | Path) -> Result:
         raise ValueError(f"{path} was not written by bestk.storage.save")
     run = json.loads(str(entries["run"]))
     arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
+    arrays |= {name: entries[name] for name in _OF_STRUCTURE if name in entries}
     certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
     names = run.pop("feature_names")
     for name in ("assumptions", "at_bounds"):
@@ -47,4 +54,5 @@ def load(path: str | Path) -> Result:
         **arrays,
         feature_names=None if names is None else tuple(names),
         certificate=certificate,
+        structure=Structure.from_arrays(entries),
     )

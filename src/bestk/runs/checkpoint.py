@@ -6,14 +6,15 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from bestk.base.question import Question
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.state import State
-from bestk.form.presolve import Presolved
+from bestk.base.structure import Structure
+from bestk.problem.regression import Regression
 from bestk.results.certificate import arrays_in
 
 FORMAT, VERSION = "bestk checkpoint", 7
@@ -23,6 +24,17 @@ _OPTIONS = ("gap_tol", "search", "bound", "n_threads", "device")
 
 LIST = "list"
 """What the header of a list of models has beside those of a search for one."""
+STRUCTURE = "structure"
+"""The part of a run with structure that says which."""
+
+
+class Searched(Protocol):
+    """What a run is about: the data of a problem, and a question for every k."""
+
+    @property
+    def problem(self) -> Regression: ...
+
+    def question(self, k: int) -> Question: ...
 
 
 class Checkpoint(NamedTuple):
@@ -62,6 +74,12 @@ class Checkpoint(NamedTuple):
         return self.header["question"]
 
     @property
+    def structure(self) -> Structure | None:
+        """That of the run, if it had one."""
+        part = self.parts.get(STRUCTURE)
+        return None if part is None else Structure.from_arrays(part.arrays)
+
+    @property
     def box(self) -> float | None:
         """The size of the box that the run chose."""
         return self.header["box"]
@@ -77,8 +95,8 @@ class Checkpoint(NamedTuple):
             )
         return settings
 
-    def require_same_question(self, presolved: Presolved, k: int) -> None:
-        asked = _identity(presolved, presolved.question(k))
+    def require_same_question(self, searched: Searched, k: int) -> None:
+        asked = _identity(searched, searched.question(k))
         if {name: self.header[name] for name in asked} != asked:
             raise ValueError("the checkpoint is of a run on other data or another problem")
 
@@ -86,12 +104,12 @@ class Checkpoint(NamedTuple):
 class Writer:
     """Writes the tree of a run to one file, at most once per interval."""
 
-    def __init__(self, settings: Settings, presolved: Presolved, k: int) -> None:
+    def __init__(self, settings: Settings, searched: Searched, k: int) -> None:
         self.path, self.interval = Path(settings.checkpoint), settings.checkpoint_interval
         self.header = {
             "format": FORMAT,
             "version": VERSION,
-            **_identity(presolved, presolved.question(k)),
+            **_identity(searched, searched.question(k)),
             "options": {name: getattr(settings, name) for name in _OPTIONS},
             "advanced": asdict(settings.advanced),
         }
@@ -121,7 +139,7 @@ class Writer:
         self.last = perf_counter()
 
 
-def _identity(presolved: Presolved, question: Question) -> dict[str, Any]:
+def _identity(searched: Searched, question: Question) -> dict[str, Any]:
     """What identifies the problem of a run, as plain values."""
-    problem = presolved.problem
+    problem = searched.problem
     return {"digest": problem.digest, "question": question.plain(), "box": problem.box}

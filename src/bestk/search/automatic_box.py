@@ -20,8 +20,6 @@ from bestk.supports.incumbent import Fits, Incumbent
 
 # Smaller coefficients, in units of the standard form, explain nothing but rounding.
 _NOTHING = 1e-12
-# A coefficient this close to its bound, relative to it, is at it.
-_ROUNDING = 1e-9
 
 
 def boxed(
@@ -51,13 +49,6 @@ def in_box(problem: Regression, box: float | None) -> Regression:
     # Features that cannot enter a model need no bounds.
     reach = np.where((scale > 0.0) & np.isfinite(scale), box * scale, np.inf)
     return replace(problem, lower=-reach, upper=reach, chooses_box=False, box=box)
-
-
-def at_bounds(problem: Regression, coef: np.ndarray) -> tuple[int, ...]:
-    """Features whose coefficient is not zero and lies at a bound, up to rounding."""
-    near = 1.0 - _ROUNDING
-    held = (coef >= near * problem.upper) | (coef <= near * problem.lower)
-    return tuple(np.flatnonzero(held & (coef != 0.0)).tolist())
 
 
 def first_model(

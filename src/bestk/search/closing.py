@@ -14,9 +14,9 @@ from bestk.base.tuning import tuning
 from bestk.devices.tasks import Progress
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.status import Status
+from bestk.runs.watch import Watch
 from bestk.search.bounder import Bounder
 from bestk.search.space import Space
-from bestk.search.watch import Watch
 from bestk.subtrees.frontier import Node
 from bestk.supports import enumeration
 from bestk.supports.enumeration import Remainder

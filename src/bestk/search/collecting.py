@@ -20,7 +20,7 @@ from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression
 from bestk.results.progress import make_progress
 from bestk.results.status import Status
-from bestk.search.checkpoint import Writer
+from bestk.runs.checkpoint import Writer
 from bestk.search.lessons import Lessons
 from bestk.search.tree import Tree
 from bestk.subtrees.covers import as_rows, contains_one

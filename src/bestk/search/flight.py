@@ -16,12 +16,12 @@ from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.results.status import Status
+from bestk.runs.watch import Watch
 from bestk.search.bounder import Bounder
 from bestk.search.closing import Asked, Closing
 from bestk.search.forming import Forming, ascent_cost, terms_of
 from bestk.search.improvement import Improver
 from bestk.search.space import Bunch, Space
-from bestk.search.watch import Watch
 from bestk.subtrees.engines import Engine
 from bestk.subtrees.explore import explore
 from bestk.subtrees.frontier import Node, UsedSplit, nodes_in, state_of

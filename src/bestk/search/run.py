@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from time import perf_counter
 
 import numpy as np
 
@@ -18,21 +17,16 @@ from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.assumptions import assumptions_of
 from bestk.results.certificate import Certificate
-from bestk.results.gaps import relative_gap
 from bestk.results.progress import make_progress
-from bestk.results.result import Result, Snapshot
+from bestk.results.result import Result
 from bestk.results.status import Status
-from bestk.search.automatic_box import at_bounds
-from bestk.search.checkpoint import Checkpoint, Writer
+from bestk.runs.checkpoint import Checkpoint, Writer
+from bestk.runs.conclusion import result_of
 from bestk.search.lessons import Lessons
 from bestk.search.tree import Tree
 from bestk.subtrees.recorder import Recorder
 from bestk.supports.enumeration import Shortlist
 from bestk.supports.incumbent import Incumbent
-
-HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
-# A share of an objective that is not told from rounding.
-_ROUNDING = 1e-9
 
 
 @contextmanager
@@ -117,62 +111,14 @@ def _engine(pool: Workers) -> str:
     return f"{pool.words} ({device.failure})" if device and device.failure else pool.words
 
 
-def _certain(incumbent: Incumbent) -> float:
-    """The incumbent's objective, or what is certain of it where that is mostly rounding."""
-    problem, objective = incumbent.problem, incumbent.objective
-    least = problem.least_objective(incumbent.support, incumbent.coef, objective)
-    return objective if least >= (1.0 - _ROUNDING) * objective else least
-
-
 def concluded(
     presolved, k, incumbent, bound, status, n_nodes, history, recorder, settings, started, engine
 ) -> Result:
     """What a search has found and proven, as users see it; no more than rounding allows."""
-    problem = presolved.problem
-    searched, bound = bound, min(bound, _certain(incumbent))
-    gap = relative_gap(incumbent.objective, bound, problem.yy)
-    if gap <= settings.gap_tol:
-        status = Status.OPTIMAL
-    elif status is Status.OPTIMAL and bound < searched and gap > _ROUNDING:
-        status = Status.NUMERICAL_LIMIT
-    if status is Status.OPTIMAL and problem.box is not None:
-        status = Status.CONDITIONAL
-    coef = np.zeros(problem.n_features)
-    coef[incumbent.support] = incumbent.coef
-    seconds = perf_counter() - started
-    end = Snapshot(
-        seconds=seconds,
-        n_nodes=n_nodes,
-        n_open=0,
-        objective=incumbent.objective,
-        lower_bound=min(bound, incumbent.objective),
-        yy=problem.yy,
-    )
-    history = [*history, (seconds, n_nodes, end.objective, end.lower_bound)]
-    result = Result(
-        k=k,
-        alpha=problem.alpha,
-        coef=coef,
-        intercept=float(problem.moments.y_shift - problem.moments.shift @ coef),
-        support=np.union1d(incumbent.support, presolved.include),
-        objective=end.objective,
-        lower_bound=end.lower_bound,
-        gap=end.gap,
-        explained_gap=end.explained_gap,
-        status=status,
-        n_nodes=n_nodes,
-        seconds=seconds,
-        yy=problem.yy,
-        n_samples=problem.n_samples,
-        fit_intercept=problem.fit_intercept,
-        feature_names=problem.feature_names,
-        settings=settings.summary(),
-        engine=engine,
-        assumptions=assumptions_of(presolved, k),
-        at_bounds=at_bounds(problem, coef),
-        box=problem.box,
-        history=np.array(history, dtype=HISTORY),
-    )
+    result = result_of(
+        presolved.problem, k, incumbent, presolved.include, bound, status, n_nodes, history,
+        settings, started, engine, assumptions_of(presolved, k),
+    )  # fmt: skip
     return replace(result, certificate=_certificate(presolved, result, recorder))
 
 

@@ -9,12 +9,14 @@ import numpy as np
 from bestk.base.cluster import client_for
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.validation import as_features, is_auto, require_count
+from bestk.choices.run import Prepared, solve_prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.result import Result
+from bestk.runs.checkpoint import LIST, Checkpoint
 from bestk.search.automatic_box import boxed
-from bestk.search.checkpoint import LIST, Checkpoint
 from bestk.search.run import small_blas, solve_presolved
+from bestk.structure.asked import Asked
 
 
 def solve(
@@ -27,6 +29,9 @@ def solve(
     include: Any = None,
     exclude: Any = None,
     free: Any = None,
+    groups: Any = None,
+    rules: Any = None,
+    constraints: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     initial_support: Any = None,
@@ -65,6 +70,15 @@ def solve(
         Features that must, or must not, be in the model. Included ones count in k.
     free : list of column names or indices, or mask
         Features that every model may use without being counted in k: a trend, controls.
+    groups : p labels, or {name: columns}, or None
+        Features that enter a model, or stay out of it, together: the levels of a factor. k then
+        counts groups; a feature that is in no group is one of its own. See
+        :func:`bestk.groups_of`.
+    rules : list of rules, or None
+        Which features, or groups, may be chosen together: functions of :mod:`bestk.rules`.
+    constraints : scipy.optimize.LinearConstraint, or list of them or of strings, or None
+        ``lb <= A b <= ub`` for the coefficients, such as ``"a + b = 1"``. Zero need not satisfy
+        them.
     sample_weight : (n,) array or None
         Nonnegative weights of the squared residuals.
     fit_intercept : bool
@@ -142,24 +156,30 @@ def solve(
         device=device,
         client=client,
     )
-    return _solve(problem, k, (include, exclude, free), initial_support, settings, started)
+    asked = Asked(
+        include=include,
+        exclude=exclude,
+        free=free,
+        groups=groups,
+        rules=rules,
+        constraints=constraints,
+    )
+    return _solve(problem, k, asked, initial_support, settings, started)
 
 
 def solve_problem(
     problem: Regression,
     k: int,
     *,
-    include: Any = None,
-    exclude: Any = None,
-    free: Any = None,
     initial_support: Any = None,
     **options: Any,
 ) -> Result:
     """:func:`solve` for a problem that is already there."""
     started = perf_counter()
+    asked = Asked.taken_from(options)
     settings = settings_of(options)
     k = require_count("k", k, least=0)
-    return _solve(problem, k, (include, exclude, free), initial_support, settings, started)
+    return _solve(problem, k, asked, initial_support, settings, started)
 
 
 def resume(
@@ -219,8 +239,13 @@ def resume(
     elif problem.chooses_box:  # which the run has done, unless there was nothing to choose
         bounds = None if box is None else (question["lower"], question["upper"])
         problem = replace(problem.with_bounds(bounds), box=box)
-    k = asked["k"]
+    k, structure = asked["k"], saved.structure
     with small_blas(problem, settings):
+        if structure is not None:
+            same = Asked(structure=structure, **{name: asked[name] for name in _CHOICES})
+            prepared = Prepared.of(problem, same)
+            saved.require_same_question(prepared, k)
+            return solve_prepared(prepared, k, [], settings, started, saved=saved)
         presolved = Presolved.of(problem, *(asked[name] for name in _CHOICES))
         saved.require_same_question(presolved, k)
         return solve_presolved(presolved, k, [], settings, started, saved=saved)
@@ -229,9 +254,13 @@ def resume(
 _CHOICES = ("include", "exclude", "free")
 
 
-def _solve(problem, k, choices, initial_support, settings, started) -> Result:
+def _solve(problem, k, asked, initial_support, settings, started) -> Result:
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, *choices)
+        if asked.has_structure:
+            prepared = Prepared.of(problem, asked)
+            starts = prepared.start(k, initial_support)
+            return solve_prepared(prepared, k, starts, settings, started)
+        presolved = Presolved.of(problem, asked.include, asked.exclude, asked.free)
         start = _start(presolved, k, initial_support)
         presolved, found = boxed(presolved, k, [start], settings)
         return solve_presolved(presolved, k, [start, *found], settings, started)
@@ -260,6 +289,9 @@ def beam_search(
     include: Any = None,
     exclude: Any = None,
     free: Any = None,
+    groups: Any = None,
+    rules: Any = None,
+    constraints: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     width: int = 50,
@@ -290,6 +322,9 @@ def beam_search(
         include=include,
         exclude=exclude,
         free=free,
+        groups=groups,
+        rules=rules,
+        constraints=constraints,
         node_limit=0,
         n_threads=n_threads,
         advanced=options,

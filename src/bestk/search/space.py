@@ -55,10 +55,11 @@ class Space:
         self.lessons, self.settings, self.incumbent = lessons, settings, incumbent
         self.form: StandardForm = lessons.form
         self.inside, self.k = presolved.inside, k
-        self.frontier = Frontier(settings.search)
+        self.frontier: Frontier[Node] = Frontier(settings.search)
         self.in_work: list[Node] = []
         # What a device is to close, and what it was asked to.
-        self.waiting, self.asked = Frontier("best-first"), list[Bunch]()
+        self.waiting: Frontier[Node] = Frontier("best-first")
+        self.asked = list[Bunch]()
         self.dropped = np.inf
         self.proven = 0.0
         self.n_nodes = 0

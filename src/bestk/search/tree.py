@@ -10,16 +10,16 @@ from bestk.form.presolve import Presolved
 from bestk.results.progress import Progress
 from bestk.results.result import Snapshot
 from bestk.results.status import Status
+from bestk.runs.checkpoint import Writer
+from bestk.runs.watch import Watch
 from bestk.search.batches import Batches
 from bestk.search.bounder import Bounder
-from bestk.search.checkpoint import Writer
 from bestk.search.closing import Closing
 from bestk.search.flight import Flight
 from bestk.search.improvement import Improver
 from bestk.search.lessons import Lessons
 from bestk.search.root import Root
 from bestk.search.space import Space
-from bestk.search.watch import Watch
 from bestk.subtrees.engines import engine_for
 from bestk.subtrees.frontier import nodes_in, state_of
 from bestk.supports.enumeration import LimitReached

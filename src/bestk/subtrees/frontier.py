@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -75,13 +75,29 @@ def nodes_in(state: State) -> Iterator[Node]:
         )  # fmt: skip
 
 
-class Frontier:
+class Queued(Protocol):
+    """What a queue has to know of a node."""
+
+    @property
+    def bound(self) -> float: ...
+
+    @property
+    def cost(self) -> float: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+N = TypeVar("N", bound=Queued)
+
+
+class Frontier(Generic[N]):
     """A priority queue of nodes that always knows the smallest open bound."""
 
     def __init__(self, order: str) -> None:
         self._order = order
         self._pushed = 0
-        self._queue: list[tuple[float, int, Node]] = []
+        self._queue: list[tuple[float, int, N]] = []
         # In other orders than best-first: bounds of all nodes in the queue, and of some that left.
         self._bounds: list[tuple[float, int]] = []
         self._taken: set[int] = set()
@@ -96,7 +112,7 @@ class Frontier:
     def nbytes(self) -> int:
         return self._nbytes + 150 * len(self._bounds) + 100 * len(self._taken)
 
-    def push(self, node: Node) -> None:
+    def push(self, node: N) -> None:
         self._pushed += 1
         key = {
             "best-first": node.bound,
@@ -108,8 +124,8 @@ class Frontier:
             heapq.heappush(self._bounds, (node.bound, self._pushed))
         self._count(node, 1)
 
-    def pop(self, count: int) -> list[Node]:
-        nodes: list[Node] = []
+    def pop(self, count: int) -> list[N]:
+        nodes: list[N] = []
         while self._queue and len(nodes) < count:
             _, ticket, node = heapq.heappop(self._queue)
             if self._order != "best-first":
@@ -122,19 +138,19 @@ class Frontier:
             self._taken.clear()
         return nodes
 
-    def take_all(self) -> list[Node]:
+    def take_all(self) -> list[N]:
         return self.pop(len(self))
 
-    def nodes(self) -> list[Node]:
+    def nodes(self) -> list[N]:
         """All open nodes, in the order in which they were pushed."""
         return [node for _, _, node in sorted(self._queue, key=lambda entry: entry[1])]
 
-    def weakest(self, count: int) -> list[Node]:
+    def weakest(self, count: int) -> list[N]:
         """Open nodes with the smallest bounds."""
         order = heapq.nsmallest(count, self._queue, key=lambda entry: (entry[2].bound, entry[1]))
         return [node for _, _, node in order]
 
-    def _count(self, node: Node, sign: int) -> None:
+    def _count(self, node: N, sign: int) -> None:
         self._nbytes += sign * node.nbytes
         if node.cost < _HOPELESS:
             self._cost += sign * node.cost
