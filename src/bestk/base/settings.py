@@ -167,7 +167,18 @@ def settings_of(options: dict[str, Any]) -> Settings:
     """Settings of a run from keyword arguments; unknown names are an error."""
     unknown = set(options) - set(Settings.names())
     if unknown:
-        known = ", ".join(("include", "exclude", "free", "initial_support", *Settings.names()))
+        known = ", ".join(
+            (
+                "include",
+                "exclude",
+                "free",
+                "groups",
+                "rules",
+                "constraints",
+                "initial_support",
+                *Settings.names(),
+            )
+        )
         raise TypeError(f"unknown option {sorted(unknown)[0]!r}; options are {known}")
     if options.get("advanced") is None:
         options = {name: value for name, value in options.items() if name != "advanced"}

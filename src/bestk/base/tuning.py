@@ -311,6 +311,17 @@ class Tuning:
     beam_entries: float = 5e6
     """Numbers that a beam search may keep: wider beams find no more on large problems."""
 
+    # Choices of groups ----------------------------------------------------------------------
+
+    choice_batch: int = 32
+    """Nodes branched together: enough for threads, few enough to stay close to best-first."""
+    choice_cheap: float = 2e4
+    """Multiplications for which a node is tried out before it is bounded: what a bound costs."""
+    choice_dear: float = 4e5
+    """Multiplications for which it is tried out afterwards: what bounds of its subtree cost."""
+    choice_largest: int = 160
+    """Coordinates of a subtree that may get charges of its own: an ascent takes many cubes."""
+
     # Many searches --------------------------------------------------------------------------
 
     box_factor: float = 1.5

@@ -1,12 +1,14 @@
 """Near-optimal models as a list: what they have in common, and how far their numbers may go."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from bestk.base.structure import Structure
 from bestk.base.validation import as_features, as_matrix, require_count
 from bestk.problem.regression import Regression
 from bestk.results.completeness import CompletenessCertificate
@@ -15,6 +17,7 @@ from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.rivals.ranges import Ellipsoid, ellipsoids
 from bestk.search.solve import solve_problem
+from bestk.structure.compose import NoModel
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,6 +112,7 @@ class NearOptimal:
     names: tuple[str, ...] = field(repr=False)
     problem: Regression = field(repr=False)
     certificate: CompletenessCertificate | None = field(repr=False)
+    structure: Structure | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.models)
@@ -177,6 +181,8 @@ class NearOptimal:
         Features by name or number; copies count as what they repeat.
         """
         chosen = as_features("support", support, self.n_features, self.problem.feature_names)
+        if self.structure is not None:
+            return self._contains_choice(chosen)
         wanted = set(chosen.tolist())
         free = set(self.free.tolist())
         if len(wanted - free) > self.k:
@@ -185,6 +191,20 @@ class NearOptimal:
         wanted = {original.get(j, j) for j in wanted} | set(self.include.tolist()) | free
         if self.only_k:
             return any(wanted == set(model.support.tolist()) for model in self.models)
+        return any(wanted.issuperset(model.support.tolist()) for model in self.models)
+
+    def _contains_choice(self, features: np.ndarray) -> bool:
+        """The same for the groups of these features; a choice that breaks a rule is none."""
+        structure = self.structure
+        assert structure is not None
+        free = structure.groups_of(self.free)
+        groups = structure.groups_of(np.concatenate([features, self.include, self.free]))
+        count = len(np.setdiff1d(groups, free))
+        if count > self.k:
+            raise ValueError(f"support has {count} groups, more than k = {self.k}")
+        if structure.broken(groups):
+            return False
+        wanted = set(structure.features_of(groups).tolist())
         return any(wanted.issuperset(model.support.tolist()) for model in self.models)
 
     def filter(
@@ -209,6 +229,8 @@ class NearOptimal:
 
     @cached_property
     def _ellipsoids(self) -> list[Ellipsoid]:
+        if self.structure is not None and len(self.structure.matrix):
+            raise ValueError("ranges do not know linear constraints yet; each model has its fit")
         supports = [model.support for model in self.models]
         objectives = [model.objective for model in self.models]
         coefs = [model.values for model in self.models]
@@ -263,17 +285,17 @@ class NearOptimal:
         Features that the best model lacks cost nothing. `options` are those of
         :func:`bestk.solve`.
         """
-        return {
-            int(j): solve_problem(
-                self.problem,
-                self.k,
-                include=self.include,
-                exclude=[*self.exclude, j],
-                free=self.free,
-                **options,
-            )
-            for j in np.setdiff1d(self.best.support, [*self.include, *self.free])
-        }
+        found = {}
+        for j in np.setdiff1d(self.best.support, [*self.include, *self.free]):
+            choices = {
+                "include": self.include,
+                "exclude": [*self.exclude, j],
+                "free": self.free,
+                "structure": self.structure,
+            }
+            with suppress(NoModel):  # the rules ask for this feature
+                found[int(j)] = solve_problem(self.problem, self.k, **choices, **options)
+        return found
 
     # For people ---------------------------------------------------------------------------------
 

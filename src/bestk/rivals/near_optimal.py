@@ -11,12 +11,15 @@ from typing import Any
 from bestk.base.cluster import client_for
 from bestk.base.settings import settings_of
 from bestk.base.validation import require_count, require_number
+from bestk.choices.run import Prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.rivals.models import NearOptimal
 from bestk.rivals.searching import ListSearch
+from bestk.rivals.structured import near_optimal_choices
 from bestk.search.automatic_box import boxed
 from bestk.search.run import small_blas
+from bestk.structure.asked import Asked
 
 
 def near_optimal(
@@ -33,6 +36,9 @@ def near_optimal(
     include: Any = None,
     exclude: Any = None,
     free: Any = None,
+    groups: Any = None,
+    rules: Any = None,
+    constraints: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     n_threads: int | None = None,
@@ -44,7 +50,8 @@ def near_optimal(
 
     Parameters
     ----------
-    X, y, k, alpha, bounds, include, exclude, free, sample_weight, fit_intercept
+    X, y, k, alpha, bounds, include, exclude, free, groups, rules, constraints, sample_weight, \
+    fit_intercept
         As in :func:`bestk.solve`.
     within : float
         Near-optimal are objectives of at most (1 + within) times the best.
@@ -98,6 +105,9 @@ def near_optimal(
         include=include,
         exclude=exclude,
         free=free,
+        groups=groups,
+        rules=rules,
+        constraints=constraints,
         **options,
     )
 
@@ -110,13 +120,11 @@ def near_optimal_of(
     below: float | None = None,
     n_best: int | None = None,
     max_models: int = 100_000,
-    include: Any = None,
-    exclude: Any = None,
-    free: Any = None,
     **options: Any,
 ) -> NearOptimal:
     """:func:`near_optimal` for a problem that is already there."""
     started = perf_counter()
+    asked = Asked.taken_from(options)
     settings = settings_of({"gap_tol": 0.0} | options)
     k = require_count("k", k, least=0)
     require_number("within", within, least=0.0)
@@ -128,7 +136,14 @@ def near_optimal_of(
         if below is not None:
             raise ValueError("n_best and below ask for different lists; give one of them")
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, include, exclude, free)
+        if asked.has_structure:
+            if n_best is not None:
+                raise ValueError("n_best does not go with groups, rules or constraints yet")
+            prepared = Prepared.of(problem, asked)
+            return near_optimal_choices(
+                prepared, k, settings, started, within=within, below=below, max_models=max_models
+            )
+        presolved = Presolved.of(problem, asked.include, asked.exclude, asked.free)
         presolved, starts = boxed(presolved, k, [], settings)
         if len(presolved.include) > k:
             raise ValueError(

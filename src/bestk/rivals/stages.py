@@ -11,7 +11,7 @@ from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.form.presolve import Presolved
 from bestk.results.status import Status
-from bestk.search.checkpoint import LIST, Checkpoint, Writer
+from bestk.runs.checkpoint import LIST, Checkpoint, Writer
 from bestk.search.collecting import Collected
 from bestk.subtrees.covers import as_rows
 from bestk.subtrees.recorder import Recorder

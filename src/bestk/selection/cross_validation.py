@@ -33,6 +33,7 @@ from bestk.results.status import Status
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, as_sizes, path_of
 from bestk.selection.problem import Problem
+from bestk.structure.asked import Asked
 
 RULES = ("min", "one-se")
 _TOO_FEW = "there are too few rows for n_folds = {}"
@@ -194,9 +195,7 @@ def cross_validate(
     ks: Iterable[int],
     alphas: Iterable[float],
     *,
-    include: Any,
-    exclude: Any,
-    free: Any = None,
+    asked: Asked,
     settings: Settings,
     n_jobs: int | None,
     measure: str = "mean squared error",
@@ -212,7 +211,7 @@ def cross_validate(
     def run(job: tuple[int, float], settings: Settings) -> Path:
         fold, alpha = job
         problem = problems[fold].with_alpha(alpha)
-        path = path_of(problem, sizes, include, exclude, settings, free=free)
+        path = path_of(problem, sizes, asked, settings)
         if len(path) < len(sizes):
             raise KeyboardInterrupt
         return path
@@ -246,9 +245,6 @@ def cross_validate_batches(
     seed: int = 0,
     fit_intercept: bool = True,
     bounds: Any = None,
-    include: Any = None,
-    exclude: Any = None,
-    free: Any = None,
     n_jobs: int | None = None,
     **options: Any,
 ) -> tuple[CrossValidation, Problem]:
@@ -256,6 +252,7 @@ def cross_validate_batches(
 
     Rows are dealt out to folds at random. Also returns the problem of all rows, for a final fit.
     """
+    asked = Asked.taken_from(options)
     settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
     wide, checked = joined_if_wide(checked_batches(batches))
@@ -271,9 +268,7 @@ def cross_validate_batches(
         problem,
         ks,
         alphas,
-        include=include,
-        exclude=exclude,
-        free=free,
+        asked=asked,
         settings=settings,
         n_jobs=n_jobs,
     )
@@ -310,13 +305,11 @@ def cross_validate_table(
     seed: int = 0,
     fit_intercept: bool = True,
     bounds: Any = None,
-    include: Any = None,
-    exclude: Any = None,
-    free: Any = None,
     n_jobs: int | None = None,
     **options: Any,
 ) -> tuple[CrossValidation, Problem]:
     """:func:`cross_validate_batches` of rows in partitions, which are summed up where they lie."""
+    asked = Asked.taken_from(options)
     settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
     if table.is_wide:
@@ -329,9 +322,8 @@ def cross_validate_table(
         common = [part.about(*origin) if fit_intercept else part for part in parts]
         sums = [part.sums() for part in common]
         problem, folds = _of_sums(total.sums(), sums, table.names, fit_intercept, bounds, digest)
-    choices = {"include": include, "exclude": exclude, "free": free}
     validation = cross_validate(
-        folds, problem, ks, alphas, **choices, settings=settings, n_jobs=n_jobs
+        folds, problem, ks, alphas, asked=asked, settings=settings, n_jobs=n_jobs
     )
     return validation, problem
 

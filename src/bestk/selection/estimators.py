@@ -42,6 +42,7 @@ from bestk.selection.cross_validation import (
 )
 from bestk.selection.jobs import run_jobs
 from bestk.selection.problem import Problem
+from bestk.structure.asked import Asked
 
 
 class _Asked(NamedTuple):
@@ -49,16 +50,13 @@ class _Asked(NamedTuple):
 
     problem: Problem
     target: np.ndarray | None  # another one than that of the problem
-    include: Any
-    exclude: Any
-    free: Any
+    options: dict[str, Any]
 
     def near_optimal(self, result: Result, **options: Any) -> NearOptimal:
         """In the box of the result, if it chose one: both are known for the same models."""
         problem = self.problem if self.target is None else self.problem.with_target(self.target)
         inside = in_box(problem, result.box) if problem.chooses_box else problem
-        choices = {"include": self.include, "exclude": self.exclude, "free": self.free}
-        return near_optimal_of(inside, result.k, **choices | options)
+        return near_optimal_of(inside, result.k, **self.options | options)
 
 
 class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -109,6 +107,17 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Without the data of the fit: a file of a model should be small, and keep no rows."""
         return {name: value for name, value in super().__getstate__().items() if name != "_asked"}
+
+    def _admissible(self) -> Asked:
+        """What was asked of models besides their size."""
+        return Asked(
+            include=self.include,
+            exclude=self.exclude,
+            free=self.free,
+            groups=self.groups,
+            rules=self.rules,
+            constraints=self.constraints,
+        )
 
     def _settings(self) -> Settings:
         return settings_of(
@@ -207,6 +216,9 @@ class SparseRidge(_SparseLinearModel):
         coefficients. "auto" chooses a box for each target, see :func:`bestk.solve`.
     include, exclude : lists of column names or indices, or masks
         Features that must, or must not, be in the model.
+    free, groups, rules, constraints
+        Features that are not counted in k, features that enter together, which ones may be chosen
+        together, and linear constraints on coefficients; see :func:`bestk.solve`.
     gap_tol : float
         Stop when ``(objective_ - lower_bound_) / objective_`` is at most this.
     time_limit, node_limit : float (seconds), int, or None
@@ -254,6 +266,9 @@ class SparseRidge(_SparseLinearModel):
         include: Any = None,
         exclude: Any = None,
         free: Any = None,
+        groups: Any = None,
+        rules: Any = None,
+        constraints: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -272,6 +287,9 @@ class SparseRidge(_SparseLinearModel):
         self.include = include
         self.exclude = exclude
         self.free = free
+        self.groups = groups
+        self.rules = rules
+        self.constraints = constraints
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -294,12 +312,12 @@ class SparseRidge(_SparseLinearModel):
         """
         settings = replace(self._settings(), client=client_for(X, self.client))
         require_count("k", self.k, least=0)
-        options = {"include": self.include, "exclude": self.exclude, "free": self.free}
+        options = self._admissible().as_options()
         if is_collection(X):
             self._remember_columns(X)
             problem = self._problem(X, y, sample_weight, settings)
             result = problem.solve(self.k, **options, **settings.as_options())
-            self._keep([result], [_Asked(problem, None, **options)], many=False)
+            self._keep([result], [_Asked(problem, None, options)], many=False)
             return self
         X, y, weight = self._checked(X, y, sample_weight)
         many = y.ndim == 2
@@ -311,8 +329,8 @@ class SparseRidge(_SparseLinearModel):
             return problem.solve(k, **options, **settings.as_options())
 
         results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
-        others = [_Asked(first, target, **options) for target in targets[1:]]
-        self._keep(results, [_Asked(first, None, **options), *others], many)
+        others = [_Asked(first, target, options) for target in targets[1:]]
+        self._keep(results, [_Asked(first, None, options), *others], many)
         return self
 
     def _problem(self, X: Any, y: Any, weight: Any, settings: Settings) -> Problem:
@@ -346,8 +364,8 @@ class SparseRidgeCV(_SparseLinearModel):
         As in scikit-learn; None means mean squared error.
     rule : {"min", "one-se"}
         Take the smallest mean error, or the smallest k within one standard error of it.
-    fit_intercept, bounds, include, exclude, free, gap_tol, time_limit, node_limit, search, bound, \
-    device, client, advanced
+    fit_intercept, bounds, include, exclude, free, groups, rules, constraints, gap_tol, \
+    time_limit, node_limit, search, bound, device, client, advanced
         As in :class:`SparseRidge`; limits hold for each single fit. ``bounds="auto"`` chooses one
         box for all sizes of a fold and an alpha.
     n_jobs : int or None
@@ -388,6 +406,9 @@ class SparseRidgeCV(_SparseLinearModel):
         include: Any = None,
         exclude: Any = None,
         free: Any = None,
+        groups: Any = None,
+        rules: Any = None,
+        constraints: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -409,6 +430,9 @@ class SparseRidgeCV(_SparseLinearModel):
         self.include = include
         self.exclude = exclude
         self.free = free
+        self.groups = groups
+        self.rules = rules
+        self.constraints = constraints
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -442,13 +466,13 @@ class SparseRidgeCV(_SparseLinearModel):
             targets = y.T if many else [y]
             asked = [self._cross_validate(X, t, weight, splits, settings) for t in targets]
         validations, results, questions = [], [], []
-        options = {"include": self.include, "exclude": self.exclude, "free": self.free}
+        options = self._admissible().as_options()
         for validation, problem in asked:
             alpha, k = validation.best(self.rule)
             validations.append(validation)
             problem = problem.with_alpha(alpha)
             results.append(problem.solve(k, **options, **settings.as_options()))
-            questions.append(_Asked(problem, None, **options))
+            questions.append(_Asked(problem, None, options))
         self.alpha_ = [r.alpha for r in results] if many else results[0].alpha
         self.k_ = [r.k for r in results] if many else results[0].k
         self.cross_validation_ = validations if many else validations[0]
@@ -483,9 +507,7 @@ class SparseRidgeCV(_SparseLinearModel):
             problem,
             self.ks,
             self.alphas,
-            include=self.include,
-            exclude=self.exclude,
-            free=self.free,
+            asked=self._admissible(),
             settings=settings,
             n_jobs=self.n_jobs,
             measure=measure,
@@ -508,10 +530,8 @@ class SparseRidgeCV(_SparseLinearModel):
             n_folds=n_folds,
             fit_intercept=self.fit_intercept,
             bounds=self.bounds,
-            include=self.include,
-            exclude=self.exclude,
-            free=self.free,
             n_jobs=self.n_jobs,
+            **self._admissible().as_options(),
             **settings.as_options(),
         )
 

@@ -10,6 +10,7 @@ import numpy as np
 from bestk.base.cluster import client_for
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
+from bestk.choices.run import Prepared, solve_prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
 from bestk.results.result import Result
@@ -18,6 +19,8 @@ from bestk.search.automatic_box import boxed, in_box
 from bestk.search.lessons import Lessons
 from bestk.search.run import small_blas, solve_presolved
 from bestk.selection.shared_enumeration import shortlists
+from bestk.structure.asked import Asked
+from bestk.structure.compose import NoModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +131,9 @@ def solve_path(
     include: Any = None,
     exclude: Any = None,
     free: Any = None,
+    groups: Any = None,
+    rules: Any = None,
+    constraints: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     n_threads: int | None = None,
@@ -142,8 +148,8 @@ def solve_path(
 
     Parameters
     ----------
-    X, y, alpha, bounds, include, exclude, free, sample_weight, fit_intercept, n_threads, device, \
-    client
+    X, y, alpha, bounds, include, exclude, free, groups, rules, constraints, sample_weight, \
+    fit_intercept, n_threads, device, client
         As in :func:`bestk.solve`. ``bounds="auto"`` chooses one box for all sizes, from a model of
         the largest.
     ks : iterable of int
@@ -172,23 +178,30 @@ def solve_path(
         device=device,
         client=client,
     )
-    return path_of(problem, sizes, include, exclude, settings, free=free)
+    asked = Asked(
+        include=include,
+        exclude=exclude,
+        free=free,
+        groups=groups,
+        rules=rules,
+        constraints=constraints,
+    )
+    return path_of(problem, sizes, asked, settings)
 
 
 def path_of(
     problem: Regression,
     ks: list[int],
-    include: Any,
-    exclude: Any,
+    asked: Asked,
     settings: Settings,
     guess: np.ndarray | None = None,
-    *,
-    free: Any = None,
 ) -> Path:
     """The path of a problem that is already there; a guess of the features gives a good start."""
     results: list[Result] = []
     with small_blas(problem, settings):
-        presolved = Presolved.of(problem, include, exclude, free)
+        if asked.has_structure:
+            return _structured(problem, ks, asked, settings)
+        presolved = Presolved.of(problem, asked.include, asked.exclude, asked.free)
         guesses = [] if guess is None else [guess]
         known = [each for each in guesses if presolved.counted(each) <= ks[-1]]
         presolved, found = boxed(presolved, ks[-1], known, settings)
@@ -205,27 +218,47 @@ def path_of(
     return Path(tuple(results))
 
 
+def _structured(problem: Regression, ks: list[int], asked: Asked, settings: Settings) -> Path:
+    """Sizes count groups; each starts from the model of the size before.
+
+    Sizes with which nothing can be satisfied are left out, unless all are.
+    """
+    prepared, results = Prepared.of(problem, asked), list[Result]()
+    for k in ks:
+        starts = [results[-1].chosen] if results else []
+        try:
+            results.append(solve_prepared(prepared, k, starts, settings, perf_counter()))
+        except NoModel:
+            if k == ks[-1] and not results:
+                raise
+            continue  # so few groups satisfy nothing
+        if results[-1].status is Status.INTERRUPTED:
+            break
+    return Path(tuple(results))
+
+
 def grid_of(
     problem: Regression,
     ks: list[int],
     alphas: list[float],
-    include: Any,
-    exclude: Any,
+    asked: Asked,
     settings: Settings,
-    *,
-    free: Any = None,
 ) -> dict[float, Path]:
     """Paths of one problem for ascending ridge penalties.
 
     Sizes are the outer loop: one enumeration may serve a size for all penalties.
     """
     results: list[list[Result]] = [[] for _ in alphas]
+    if asked.has_structure:
+        each = {alpha: path_of(problem.with_alpha(alpha), ks, asked, settings) for alpha in alphas}
+        return each
+    choices = asked.include, asked.exclude, asked.free
     with small_blas(problem, settings):
-        first = Presolved.of(problem.with_alpha(alphas[0]), include, exclude, free)
+        first = Presolved.of(problem.with_alpha(alphas[0]), *choices)
         first, found = boxed(first, ks[-1], [], settings)
         # One box, in standard units, for all penalties: a larger penalty never allows more.
         others = [in_box(problem.with_alpha(alpha), first.problem.box) for alpha in alphas[1:]]
-        problems = [first, *(Presolved.of(other, include, exclude, free) for other in others)]
+        problems = [first, *(Presolved.of(other, *choices) for other in others)]
         lessons = [Lessons(presolved.form) for presolved in problems]
         for k in ks:
             started = perf_counter()

@@ -14,6 +14,7 @@ from bestk.rivals.near_optimal import near_optimal_of
 from bestk.search.solve import solve_problem
 from bestk.selection.path import Path, as_sizes, grid_of, path_of
 from bestk.selection.runner_up import runner_up
+from bestk.structure.asked import Asked
 
 
 class Problem(Regression):
@@ -47,9 +48,9 @@ class Problem(Regression):
 
     def solve_path(self, ks: Iterable[int] = range(1, 11), **options: Any) -> Path:
         """Best models of several sizes; options as in :func:`bestk.solve_path`."""
-        include, exclude, free = _choices(options)
+        asked = Asked.taken_from(options)
         settings = settings_of(options).for_many()
-        return path_of(self, as_sizes("ks", ks), include, exclude, settings, free=free)
+        return path_of(self, as_sizes("ks", ks), asked, settings)
 
     def solve_grid(
         self, ks: Iterable[int] = range(1, 11), alphas: Iterable[float] = (0.0,), **options: Any
@@ -59,10 +60,10 @@ class Problem(Regression):
         Penalties ascend, and each starts from the models of the one before. Options as in
         :func:`bestk.solve_path`.
         """
-        include, exclude, free = _choices(options)
+        asked = Asked.taken_from(options)
         sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
         settings = settings_of(options).for_many()
-        return grid_of(self, sizes, penalties, include, exclude, settings, free=free)
+        return grid_of(self, sizes, penalties, asked, settings)
 
     def near_optimal(self, k: int, **options: Any) -> NearOptimal:
         """All near-optimal models, proven to be all; options as in :func:`bestk.near_optimal`."""
@@ -72,7 +73,8 @@ class Problem(Regression):
         """The best model that lacks some feature of `result`: how unique is the answer?
 
         `options` are those of :func:`bestk.solve`; `include`, `exclude` and `free` those of the run
-        that gave the result. The answer is a Result proven for all models of at most ``result.k``
+        that gave the result; its groups, rules and constraints are known. With groups it lacks some
+        group of the result. The answer is a Result proven for all models of at most ``result.k``
         features that lack at least one of ``result.support``; None where all must be included.
         With ``bounds="auto"`` it is the best in the box of the result.
         """
@@ -121,8 +123,3 @@ class Problem(Regression):
     def is_partial(self) -> bool:
         """Whether the Gram matrix was left out: p x p is too large for wide data."""
         return self.moments.is_partial
-
-
-def _choices(options: dict[str, Any]) -> list[Any]:
-    """Take include, exclude and free out of options."""
-    return [options.pop(name, None) for name in ("include", "exclude", "free")]

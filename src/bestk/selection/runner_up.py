@@ -12,18 +12,18 @@ from bestk.results.result import Result, Snapshot
 from bestk.results.status import Status
 from bestk.search.automatic_box import in_box
 from bestk.search.solve import solve_problem
+from bestk.structure.asked import Asked
+from bestk.structure.compose import NoModel
 
 
 def runner_up(
     problem: Regression,
     result: Result,
-    *,
-    include: Any = None,
-    exclude: Any = None,
-    free: Any = None,
     **options: Any,
 ) -> Result | None:
     """The best model of at most ``result.k`` features that lacks some feature of `result`.
+
+    `options` are those of :func:`bestk.solve`. With groups it lacks some group of the result.
 
     Its bound is proven for all such models. None where all features of the result must be included
     or are free.
@@ -33,30 +33,43 @@ def runner_up(
     leaves out feature i and includes those before it. Each part has one feature less to choose than
     the one before, so the first one decides the time.
     """
+    asked = Asked.taken_from(options)
     settings_of(options).for_many()
+    if result.structure is not None:
+        asked = replace(asked, structure=result.structure)
     if problem.chooses_box:
         problem = in_box(problem, result.box)
     p, names = problem.n_features, problem.feature_names
-    required = as_features("include", include, p, names)
-    forbidden = as_features("exclude", exclude, p, names)
-    uncounted = as_features("free", free, p, names)
+    required = as_features("include", asked.include, p, names)
+    forbidden = as_features("exclude", asked.exclude, p, names)
+    uncounted = as_features("free", asked.free, p, names)
     parts: list[Result] = []
-    for feature in np.setdiff1d(result.support, np.union1d(required, uncounted)):
-        part = solve_problem(
-            problem,
-            result.k,
-            include=required,
-            exclude=np.append(forbidden, feature),
-            free=uncounted,
-            **options,
-        )
+    for features in _choices(result, np.union1d(required, uncounted)):
+        choices = {
+            "include": required,
+            "exclude": np.append(forbidden, features),
+            "free": uncounted,
+            "structure": asked.structure,
+        }
+        required = np.append(required, features)
+        try:
+            part = solve_problem(problem, result.k, **choices, **options)
+        except NoModel:  # the rules ask for these features
+            continue
         parts.append(part)
-        required = np.append(required, feature)
         if part.status is Status.INTERRUPTED:
             # The bound of the result holds for the parts not searched, if it holds outside boxes.
             holds = result.box is None or result.box == problem.box
             return _best_of(parts, result.lower_bound if holds else 0.0)
     return _best_of(parts) if parts else None
+
+
+def _choices(result: Result, given: np.ndarray) -> list[np.ndarray]:
+    """Features of the result, or those of its groups, that are not given."""
+    if result.structure is None:
+        return [np.array([feature]) for feature in np.setdiff1d(result.support, given)]
+    groups = [result.structure.members(g) for g in result.chosen]
+    return [members for members in groups if not np.isin(members, given).all()]
 
 
 def _best_of(parts: list[Result], floor: float = np.inf) -> Result:

@@ -301,6 +301,9 @@ def stability(
     include: Any = None,
     exclude: Any = None,
     free: Any = None,
+    groups: Any = None,
+    rules: Any = None,
+    constraints: Any = None,
     sample_weight: Any = None,
     fit_intercept: bool = False,
     feature_names: Any = None,
@@ -316,7 +319,7 @@ def stability(
 
     Parameters
     ----------
-    X, y, k, alpha, bounds, include, exclude, free, fit_intercept
+    X, y, k, alpha, bounds, include, exclude, free, groups, rules, constraints, fit_intercept
         As in :func:`bestk.solve`; X and y are in memory. ``bounds="auto"`` chooses a box for each
         resample. Of columns that are copies of each other, rounding may decide which one a model
         has: their frequencies add up, so keep one of them.
@@ -393,6 +396,9 @@ def stability(
             "include": include,
             "exclude": exclude,
             "free": free,
+            "groups": groups,
+            "rules": rules,
+            "constraints": constraints,
             "initial_support": first,
         },
         deadline=np.inf if settings.time_limit is None else begun + settings.time_limit,

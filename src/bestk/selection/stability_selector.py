@@ -32,7 +32,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         threshold needs no new fit: set it, and ask again.
     resample, fraction, block_length
         How rows are drawn.
-    alpha, fit_intercept, bounds, include, exclude, free
+    alpha, fit_intercept, bounds, include, exclude, free, groups, rules, constraints
         As in :class:`bestk.SparseRidge`.
     gap_tol, node_limit, search, bound, device, advanced
         As in :class:`bestk.SparseRidge`, for each resample.
@@ -80,6 +80,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         include: Any = None,
         exclude: Any = None,
         free: Any = None,
+        groups: Any = None,
+        rules: Any = None,
+        constraints: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -103,6 +106,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
         self.include = include
         self.exclude = exclude
         self.free = free
+        self.groups = groups
+        self.rules = rules
+        self.constraints = constraints
         self.gap_tol = gap_tol
         self.time_limit = time_limit
         self.node_limit = node_limit
@@ -143,6 +149,9 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
             include=self.include,
             exclude=self.exclude,
             free=self.free,
+            groups=self.groups,
+            rules=self.rules,
+            constraints=self.constraints,
             sample_weight=sample_weight,
             fit_intercept=self.fit_intercept,
             feature_names=None if names is None else tuple(names),

@@ -1,6 +1,7 @@
 """An optimizer for PySINDy that proves each equation."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,15 @@ from sklearn.utils.validation import check_X_y
 
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count, require_names
+from bestk.choices.run import correlations
 from bestk.results.result import Result
 from bestk.selection.estimators import warn_of_open_gaps
 from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, path_of
 from bestk.selection.problem import Problem
 from bestk.sindy.patience import Patience
+from bestk.sindy.stacked import cross_constraints, solve_stacked, split_up, stacked_asked
+from bestk.structure.asked import Asked
 
 
 class OKRidge(BaseOptimizer):
@@ -39,8 +43,20 @@ class OKRidge(BaseOptimizer):
         Terms that must, or must not, be in all equations or in some, by index or by name.
     free : list of terms, or {equation: list}
         Terms that may be used without being counted in `k` or `total_k`: a constant, a known force.
+    rules : list of rules of :mod:`bestk.rules`, or {equation: list}
+        Which terms may be chosen together.
+    constraints : as in :func:`bestk.solve`, or {equation: constraints}
+        Linear constraints on the coefficients of an equation.
+    constraint_lhs, constraint_rhs : (m, n_equations * n_terms) and (m,) arrays, or None
+        Constraints across equations, ``constraint_lhs @ xi = constraint_rhs``, in PySINDy's format.
+        All equations are then one problem with at most `k` terms in each and `total_k` in all, and
+        one proof: ``result_``.
+    constraint_order : {"target", "feature"}
+        Whether coefficients stand one equation after the other, or one term after the other.
+    equality : bool
+        False for ``constraint_lhs @ xi <= constraint_rhs``.
     feature_names : list of str or None
-        Names of the terms, ``library.get_feature_names()``, for `include`, `exclude` and `free`.
+        Names of the terms, ``library.get_feature_names()``, for all options that name terms.
     gap_tol, time_limit, device, client : float, float or None, str, Client or None
         As in :func:`bestk.solve`; the limit is for each equation (and each size, with `total_k`).
     n_jobs : int or None
@@ -55,6 +71,8 @@ class OKRidge(BaseOptimizer):
         One per equation, with its bound and certificate; ``print(optimizer.summary())``.
     problems_ : list of Problem
         What was solved, for other questions such as ``problem.runner_up(result)``.
+    result_ : Result
+        Of all equations together, where constraints tie them; only then.
     objective_, lower_bound_ : float
         Sums over equations. With `total_k` the bound holds for every way to share out the terms.
 
@@ -79,6 +97,12 @@ class OKRidge(BaseOptimizer):
         include: Any = None,
         exclude: Any = None,
         free: Any = None,
+        rules: Any = None,
+        constraints: Any = None,
+        constraint_lhs: Any = None,
+        constraint_rhs: Any = None,
+        constraint_order: str = "target",
+        equality: bool = True,
         feature_names: Any = None,
         gap_tol: float = 1e-4,
         time_limit: float | None = None,
@@ -103,6 +127,12 @@ class OKRidge(BaseOptimizer):
         self.include = include
         self.exclude = exclude
         self.free = free
+        self.rules = rules
+        self.constraints = constraints
+        self.constraint_lhs = constraint_lhs
+        self.constraint_rhs = constraint_rhs
+        self.constraint_order = constraint_order
+        self.equality = equality
         self.feature_names = feature_names
         self.gap_tol = gap_tol
         self.time_limit = time_limit
@@ -142,6 +172,7 @@ class OKRidge(BaseOptimizer):
         return self
 
     def _reduce(self, x: np.ndarray, y: np.ndarray, sample_weight: Any = None) -> None:
+        self._require_plain_columns()
         settings = settings_of(
             {
                 "gap_tol": self.gap_tol,
@@ -172,17 +203,25 @@ class OKRidge(BaseOptimizer):
             if self.total_k is not None:
                 least = 0 if include is None else len(np.atleast_1d(include))
                 ks = list(range(min(least, sizes[i]), sizes[i] + 1))
-            return _Question(i, ks, include, exclude, _of_equation(self.free, i), self._guess(i))
+            asked = Asked(
+                include=include,
+                exclude=exclude,
+                free=_of_equation(self.free, i),
+                rules=_of_equation(self.rules, i),
+                constraints=_of_equation(self.constraints, i),
+            )
+            return _Question(i, ks, asked, self._guess(i))
 
-        def solve(asked: _Question, settings: Settings) -> Path:
-            problem, limited = problems[asked.equation], patience.limited(settings)
-            choices = asked.include, asked.exclude
-            more = {"guess": asked.guess, "free": asked.free}
-            path = path_of(problem, asked.ks, *choices, limited, **more)
+        def solve(one: _Question, settings: Settings) -> Path:
+            problem, limited = problems[one.equation], patience.limited(settings)
+            path = path_of(problem, one.ks, one.asked, limited, one.guess)
             patience.watch(path.results)
             return path
 
         questions = [question(i) for i in range(n_equations)]
+        if self.constraint_lhs is not None:
+            self._solve_together([one.asked for one in questions], sizes, settings)
+            return
         paths = run_jobs(solve, questions, settings, self.n_jobs)
         if self.total_k is None:
             self.results_ = [path.results[-1] for path in paths]
@@ -193,6 +232,35 @@ class OKRidge(BaseOptimizer):
         self.objective_ = sum(result.objective for result in self.results_)
         self.coef_ = np.array([result.coef for result in self.results_])
         warn_of_open_gaps(self.results_)
+
+    def _solve_together(self, asked: list[Asked], sizes: list[int], settings: Settings) -> None:
+        """One problem of all equations, which constraints tie together."""
+        problems = self.problems_
+        n_terms = problems[0].n_features
+        cross = cross_constraints(
+            self.constraint_lhs, self.constraint_rhs, self.constraint_order, self.equality,
+            len(problems), n_terms,
+        )  # fmt: skip
+        together = stacked_asked(
+            asked, sizes, cross, n_terms, problems[0].feature_names,
+            partial(correlations, problems[0]),
+        )  # fmt: skip
+        total = sum(sizes) if self.total_k is None else self.total_k
+        self.result_ = solve_stacked(problems, together, total, settings)
+        self.results_ = split_up(self.result_, problems)
+        self.lower_bound_, self.objective_ = self.result_.lower_bound, self.result_.objective
+        self.coef_ = np.array([result.coef for result in self.results_])
+        warn_of_open_gaps([self.result_])
+
+    def _require_plain_columns(self) -> None:
+        """Constraints are about the coefficients that users see."""
+        constrained = self.constraints is not None or self.constraint_lhs is not None
+        for word in ("unbias", "normalize_columns"):
+            if constrained and getattr(self, word):
+                raise ValueError(
+                    f"{word}=True does not go with constraints: it would change coefficients after "
+                    "they were fitted; terms are scaled inside the solver anyway"
+                )
 
     def _sizes(self, n_equations: int, n_terms: int) -> list[int]:
         ks = _one_each("k", self.k, n_equations)
@@ -222,9 +290,7 @@ class _Question(NamedTuple):
 
     equation: int
     ks: list[int]
-    include: Any
-    exclude: Any
-    free: Any
+    asked: Asked
     guess: np.ndarray | None
 
 

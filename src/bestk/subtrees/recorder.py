@@ -103,6 +103,25 @@ class Recorder:
         )  # fmt: skip
         return self._append(block)
 
+    def add_rows(
+        self,
+        *,
+        parent: np.ndarray,
+        feature: np.ndarray,
+        inside: np.ndarray,
+        split: np.ndarray,
+        enumerated: np.ndarray,
+        duals: Sparse,
+        fixed_in: Sparse,
+        fixed_out: Sparse,
+    ) -> int:
+        """Number of the first of several new nodes, or -1."""
+        block = _Block(
+            parent.astype(np.int32), feature.astype(np.int32), inside, split.astype(np.int32),
+            enumerated, duals._replace(values=_single(duals.values)), fixed_in, fixed_out,
+        )  # fmt: skip
+        return self._append(block)
+
     def add_outcome(self, outcome: Outcome, parent: int, features: np.ndarray, split: int) -> int:
         """Number of the first node of a unit whose root is `parent`; `features` names them."""
         if not self.enabled:

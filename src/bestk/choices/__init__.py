@@ -1,0 +1,1 @@
+"""Models with structure: a tree that decides on groups, under rules and linear constraints."""

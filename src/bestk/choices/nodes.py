@@ -1,0 +1,153 @@
+"""What becomes of a node, compiled: propagate, try all, relax, prove, fix, propagate again."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bestk.base.compiling import kernel
+from bestk.base.constants import FREE, OUT
+from bestk.bounds.kernels.active_set import room_for, settle
+from bestk.bounds.kernels.relaxation import Relaxed
+from bestk.choices.bound import conclude
+from bestk.choices.enumeration import multiplies_of, try_all
+from bestk.choices.propagation import POSSIBLE, n_counted, propagate
+from bestk.choices.relaxation import relax
+
+OPEN, PRUNED, CLOSED, EMPTY, EMPTIED = 0, 1, 2, 3, 4
+"""Fates: left to branch on, bounded away, tried out, nothing in it, nothing left after fixings."""
+
+
+class Terms(NamedTuple):
+    """On which terms nodes are worked on; ``most`` coordinates a choice has, at most.
+
+    Nodes are tried out below ``cheap`` multiplications before they are bounded, and below ``dear``
+    ones afterwards.
+    """
+
+    k: int
+    most: int
+    cutoff: float
+    value: float
+    shift: float
+    slack: float
+    fixing: bool
+    is_plain: bool
+    is_single: bool
+    cheap: float
+    dear: float
+
+
+class Batch(NamedTuple):
+    """Nodes as rows: ``states``, warm starts that become results, and what is found.
+
+    States are those ``before`` anything is fixed by a bound, with what is ``fixed``, and with all
+    that follows from it.
+    """
+
+    states: np.ndarray
+    before: np.ndarray
+    fixed: np.ndarray
+    t: np.ndarray
+    duals: np.ndarray
+    multipliers: np.ndarray
+    levels: np.ndarray
+    bounds: np.ndarray
+    fates: np.ndarray
+    broken: np.ndarray
+    proved: np.ndarray
+    hits: np.ndarray
+    n_hits: np.ndarray
+    multiplies: np.ndarray
+
+
+@kernel
+def work_on(space, penalty, terms, batch, first, end):
+    """Find out what becomes of nodes first to end of a batch."""
+    for i in range(first, end):
+        _work_on_one(space, penalty, terms, batch, i)
+
+
+@kernel
+def _work_on_one(space, penalty, terms, batch, i):
+    state, k = batch.states[i], terms.k
+    batch.proved[i], batch.n_hits[i], batch.broken[i] = False, 0, POSSIBLE
+    broken = propagate(space.rules, k, state)
+    batch.before[i], batch.fixed[i] = state, state
+    if broken != POSSIBLE:
+        batch.fates[i], batch.broken[i] = EMPTY, broken
+        return
+    if _is_tried(space, terms, batch, i, terms.cheap):
+        batch.fates[i] = CLOSED
+        return
+    if _has_charges(space, terms, batch.t[i], state):
+        _bound(space, penalty, terms, batch, i)
+        batch.proved[i] = True
+        batch.fixed[i] = state
+        if batch.bounds[i] >= terms.cutoff:
+            batch.fates[i] = PRUNED
+            return
+        if propagate(space.rules, k, state) != POSSIBLE:
+            batch.fates[i] = EMPTIED
+            return
+    batch.fates[i] = CLOSED if _is_tried(space, terms, batch, i, terms.dear) else OPEN
+
+
+@kernel
+def _has_charges(space, terms, t, state):
+    """Whether the charges bound anything: what may be used needs one, or bounds instead."""
+    for g in range(state.shape[0]):
+        if state[g] != OUT:
+            for j in range(space.starts[g], space.starts[g + 1]):
+                is_boxed = space.lo[j] > -np.inf and space.hi[j] < np.inf
+                if not (t[j] > 2.0 * space.eps * terms.most or is_boxed):
+                    return False
+    return True
+
+
+@kernel
+def _is_tried(space, terms, batch, i, most):
+    """Try all choices of a node, if that takes few multiplications; whether it was done."""
+    state = batch.states[i]
+    n_groups, n_coordinates = 0, 0
+    for g in range(state.shape[0]):
+        if state[g] == FREE:
+            n_groups += 1
+            n_coordinates += space.starts[g + 1] - space.starts[g]
+    r = terms.k - n_counted(space.rules, state)
+    if n_groups > 0:
+        cost = multiplies_of(n_groups, n_coordinates, min(r, n_groups))
+        if cost > most:
+            return False
+        batch.multiplies[i] += cost
+    found = try_all(space, terms.k, terms.shift, terms.slack, terms.value, state, batch.hits[i])
+    batch.n_hits[i] = max(found, 0)
+    return found >= 0
+
+
+@kernel
+def _bound(space, penalty, terms, batch, i):
+    """Find a dual vector, raise the bound to what it proves, fix what it fixes."""
+    state, x, lam, t = batch.states[i], batch.duals[i], batch.multipliers[i], batch.t[i]
+    r, is_settled = terms.k - n_counted(space.rules, state), False
+    if terms.is_plain:
+        own = np.empty(x.shape[0], np.int8)
+        for g in range(state.shape[0]):
+            for j in range(space.starts[g], space.starts[g + 1]):
+                own[j] = state[g]
+        relaxed = Relaxed(space.A, space.c, t, space.lo, space.hi)
+        root = np.sqrt(np.maximum(t, 0.0))
+        room = room_for(x.shape[0])
+        batch.levels[i], done, is_settled = settle(
+            relaxed, root, own, r, x, batch.levels[i], terms.cutoff, room
+        )
+        batch.multiplies[i] += done
+    if not is_settled:
+        batch.levels[i], done = relax(
+            space, penalty, t, state, r, x, lam, batch.levels[i], terms.cutoff
+        )
+        batch.multiplies[i] += done
+    if terms.is_single:
+        for j in range(x.shape[0]):
+            x[j] = np.float64(np.float32(x[j]))
+    bound = conclude(space, terms.most, t, state, r, x, lam, terms.cutoff, terms.fixing)
+    batch.bounds[i] = max(batch.bounds[i], bound)

@@ -1,0 +1,291 @@
+"""One search with structure: from a problem to a result with its certificate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bestk.base.constants import FREE, IN, OUT
+from bestk.base.fingerprint import fingerprint
+from bestk.base.question import Question
+from bestk.base.settings import Settings
+from bestk.base.structure import Structure
+from bestk.base.threads import Workers
+from bestk.base.validation import as_features
+from bestk.choices.form import ChoiceForm, choice_form
+from bestk.choices.incumbent import ChoiceCollector, ChoiceIncumbent, Fits
+from bestk.choices.propagation import POSSIBLE, propagate, rules_of
+from bestk.choices.record import ChoiceRecord
+from bestk.choices.tree import ChoiceTree
+from bestk.problem.regression import Regression
+from bestk.results.certificate import Certificate
+from bestk.results.progress import make_progress
+from bestk.results.result import Result
+from bestk.results.status import Status
+from bestk.runs.checkpoint import Checkpoint, Writer
+from bestk.runs.conclusion import result_of
+from bestk.structure.asked import Asked
+from bestk.structure.compose import NoModel, require_possible, structure_of, whole_groups
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """What is the same for every k: the form, decisions on groups, and fits.
+
+    ``include``, ``exclude`` and ``free`` are features, and name whole groups.
+    """
+
+    problem: Regression = field(repr=False)
+    structure: Structure
+    include: np.ndarray
+    exclude: np.ndarray
+    free: np.ndarray
+    form: ChoiceForm = field(repr=False)
+    fits: Fits = field(repr=False)
+
+    @classmethod
+    def of(cls, problem: Regression, asked: Asked) -> "Prepared":
+        if problem.chooses_box:
+            raise ValueError(
+                'bounds="auto" does not go with groups, rules or constraints; leave bounds out, or '
+                "give a pair (lower, upper)"
+            )
+        p, names = problem.n_features, problem.feature_names
+        structure = asked.structure or structure_of(
+            p,
+            names,
+            groups=asked.groups,
+            rules=asked.rules,
+            constraints=asked.constraints,
+            correlations=partial(correlations, problem),
+        )
+        assert structure is not None, "nothing is asked of groups"
+        if problem.yy <= 0.0 and ((structure.lower > 0.0) | (structure.upper < 0.0)).any():
+            raise ValueError(
+                "y has no variation, and coefficients of zero do not satisfy the constraints: there "
+                "is nothing to measure models by"
+            )
+        include, exclude, free = _sides(structure, asked, p, names)
+        form = choice_form(problem, structure, exclude, structure.groups_of(free))
+        return cls(
+            problem=problem,
+            structure=structure,
+            include=include,
+            exclude=exclude,
+            free=free,
+            form=form,
+            fits=Fits(problem, structure),
+        )
+
+    def question(self, k: int) -> Question:
+        problem = self.problem
+        return Question(
+            k=k,
+            alpha=problem.alpha,
+            fit_intercept=problem.fit_intercept,
+            include=self.include,
+            exclude=self.exclude,
+            lower=problem.lower,
+            upper=problem.upper,
+            is_box_assumed=problem.box is not None,
+            free=self.free,
+            structure=self.structure,
+        )
+
+    def root(self, k: int) -> np.ndarray:
+        """What is decided before any search; an error where nothing is possible."""
+        structure = self.structure
+        sides = [structure.groups_of(f) for f in (self.include, self.exclude, self.free)]
+        require_possible(structure, k, *sides)
+        state = np.full(structure.n_groups, FREE, dtype=np.int8)
+        state[sides[0]], state[sides[2]], state[sides[1]] = IN, IN, OUT
+        if propagate(self.form.space.rules, k, state) != POSSIBLE:
+            raise NoModel("no model satisfies all rules; leave some out or raise k")
+        return state
+
+    def start(self, k: int, initial_support: Any) -> list[np.ndarray]:
+        """The groups of a support to begin with."""
+        problem = self.problem
+        names = problem.feature_names
+        support = as_features("initial_support", initial_support, problem.n_features, names)
+        if initial_support is None:
+            return []
+        chosen = self.structure.groups_of(np.concatenate([support, self.include, self.free]))
+        counted = len(np.setdiff1d(chosen, self.structure.groups_of(self.free)))
+        if counted > k:
+            raise ValueError(f"initial_support has {counted} groups, but k = {k}")
+        broken = self.structure.broken(chosen)
+        if broken:
+            words = self.structure.words[self.structure.rows[broken[0]].rule]
+            raise ValueError(f"initial_support breaks a rule: {words}")
+        if np.isin(support, self.exclude).any():
+            raise ValueError("initial_support contains excluded features")
+        return [chosen]
+
+    def without(self, choices: Sequence[np.ndarray]) -> "Prepared":
+        """The same where nothing may contain all groups of one of these choices."""
+        structure = self.structure.without(choices)
+        rules = rules_of(structure, structure.groups_of(self.free))
+        form = replace(self.form, structure=structure, space=self.form.space._replace(rules=rules))
+        return replace(self, structure=structure, form=form)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        if not len(self.form.dependent):
+            return ()
+        return (
+            "Some features repeat others of their group up to rounding (1e-13 of their length); "
+            "what they add to those is taken to be nothing.",
+        )
+
+
+def _sides(structure, asked, p, names) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(include, exclude, free) as features of whole groups; groups may be named, too."""
+    position = {name: g for g, name in enumerate(structure.group_names)}
+    sides = []
+    for word in ("include", "exclude", "free"):
+        value = getattr(asked, word)
+        value = [value] if isinstance(value, str) else value
+        named = [g for g in _listed(value) if isinstance(g, str) and g in position]
+        rest = value if not named else [f for f in _listed(value) if f not in named]
+        features = as_features(word, rest, p, names)
+        own = structure.features_of(np.array([position[g] for g in named], dtype=np.intp))
+        sides.append(np.union1d(whole_groups(structure, features), own).astype(np.intp))
+    include, exclude, free = sides
+    for word, chosen in (("include", include), ("free", free)):
+        both = np.intersect1d(chosen, exclude)
+        if len(both):
+            group = structure.group_names[structure.groups[both[0]]]
+            raise ValueError(f"{group!r} is in both {word} and exclude")
+    return np.setdiff1d(include, free), exclude, free
+
+
+def _listed(value) -> list:
+    return [] if value is None or np.ndim(value) == 0 else list(value)
+
+
+def correlations(problem: Regression) -> np.ndarray:
+    """Of all pairs of features; of their products about zero where nothing else is known."""
+    moments = problem.moments
+    every = np.arange(problem.n_features)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if problem.rows is not None and not problem.rows.stand_in:
+            M = problem.rows_of(every)
+            M = M - M.mean(axis=0)
+            M = M / np.linalg.norm(M, axis=0)
+            return M.T @ M
+        root = np.sqrt(moments.squares)
+        return moments.gram / np.outer(root, root)
+
+
+def solve_prepared(
+    prepared: Prepared,
+    k: int,
+    starts: Sequence[np.ndarray],
+    settings: Settings,
+    started: float,
+    *,
+    saved: Checkpoint | None = None,
+) -> Result:
+    """One search; `starts` are choices of groups to begin with."""
+    problem, structure = prepared.problem, prepared.structure
+    require_supported(settings)
+    root = prepared.root(k)
+    incumbent = ChoiceIncumbent(prepared.fits)
+    for chosen in starts:
+        if not structure.broken(chosen):
+            incumbent.offer(chosen)
+    progress = make_progress(settings.progress)
+    writer = None if settings.checkpoint is None else Writer(settings, prepared, k)
+    try:
+        with Workers(settings.n_threads) as pool:
+            tree = ChoiceTree(
+                prepared.form, k, root, incumbent, settings, pool, progress, started, writer
+            )
+            if saved is not None:
+                tree.restore(saved.parts)
+            status = tree.run()
+            engine = pool.words
+    finally:
+        progress.close()
+    if incumbent.chosen is None:
+        raise NoModel(_nothing_found(structure, tree))
+    result = result_of(
+        problem, k, incumbent, prepared.include, tree.lower_bound, status, tree.n_nodes,
+        tree.watch.history, settings, tree.watch.started, engine, prepared.assumptions,
+        structure=structure, chosen=incumbent.chosen, multipliers=incumbent.best.multipliers,
+        kkt_residual=incumbent.best.kkt,
+    )  # fmt: skip
+    return replace(result, certificate=certificate_of(prepared, result, tree.record))
+
+
+class Collected(NamedTuple):
+    """How a search for all models below a level has ended: nothing else lies below ``bound``."""
+
+    status: Status
+    bound: float
+    tree: ChoiceTree
+
+    @property
+    def is_complete(self) -> bool:
+        return self.status is Status.OPTIMAL
+
+
+def collect_choices(
+    prepared: Prepared, k: int, collector: ChoiceCollector, settings: Settings, started: float
+) -> Collected:
+    """Offer all choices below its level to the collector; NoModel where there is none at all."""
+    root = prepared.root(k)
+    progress = make_progress(settings.progress)
+    settings = replace(settings, gap_tol=0.0)
+    try:
+        with Workers(settings.n_threads) as pool:
+            tree = ChoiceTree(prepared.form, k, root, collector, settings, pool, progress, started)
+            status = tree.run()
+    finally:
+        progress.close()
+    bound = collector.level if status is Status.OPTIMAL else tree.proven * prepared.problem.yy
+    return Collected(status, bound, tree)
+
+
+def require_supported(settings: Settings) -> None:
+    """Structure is searched by threads of this process."""
+    for name, plain in (("device", "cpu"), ("client", None), ("bound", "descent")):
+        if getattr(settings, name) != plain:
+            raise ValueError(
+                f"{name} does not go with groups, rules or constraints yet: they are searched by "
+                f"threads of this process; leave {name} out"
+            )
+
+
+def _nothing_found(structure: Structure, tree: ChoiceTree) -> str:
+    words = "; ".join(structure.constraint_words[:5])
+    if len(tree.frontier):
+        return (
+            f"no model was found that satisfies the constraints ({words}) before a limit came; "
+            "raise the limit, or loosen the constraints"
+        )
+    return f"no model with k = {tree.k} satisfies the constraints ({words}); loosen them or raise k"
+
+
+def certificate_of(prepared: Prepared, result: Result, record: ChoiceRecord) -> Certificate | None:
+    """The result with the proof of a search; None once that took too much room."""
+    proof = record.proof(result.chosen)
+    if proof is None:
+        return None
+    tree, splits, choices = proof
+    question = prepared.question(result.k)
+    return Certificate(
+        **question.as_dict(),
+        fingerprint=fingerprint(prepared.problem.digest, question),
+        coef=result.coef,
+        intercept=result.intercept,
+        objective=result.objective,
+        lower_bound=result.lower_bound,
+        copies=np.zeros((0, 2), dtype=np.intp),
+        splits=splits,
+        tree=tree,
+        choices=choices,
+    )
