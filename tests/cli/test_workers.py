@@ -87,7 +87,7 @@ def test_fits_on_workers_are_counted(folders, client):
     data = open_data(folders / "csv", target="price", drop=["count"])
     counter = Counter("cross-validating", "fits")
     validation, _ = cross_validated(
-        data, True, [1, 2, 3], [0.0, 1.0], n_folds=4, client=client, progress=counter
+        data, client, True, [1, 2, 3], [0.0, 1.0], n_folds=4, client=client, progress=counter
     )
     assert counter.count == validation.errors.size == 24
 

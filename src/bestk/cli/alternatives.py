@@ -9,20 +9,26 @@ from bestk.cli.options import (
     RUN,
     Alpha,
     AutoBounds,
+    Constraint,
     Device,
     Drop,
     Exclude,
     Free,
     GapTol,
+    Group,
+    Hierarchy,
     Include,
     Intercept,
     Json,
     Lower,
     Nonnegative,
+    Numeric,
     Quiet,
+    Rules,
     Scheduler,
     Source,
     Target,
+    Text,
     Threads,
     Upper,
     Weight,
@@ -38,7 +44,8 @@ from bestk.cli.outcome import (
     say,
     write_file,
 )
-from bestk.cli.question import bounds, choices, limits, problem_of, what_is_near
+from bestk.cli.question import bounds, choices, limits, open_table, problem_of, what_is_near
+from bestk.cli.structure import baseline_document, searching, show_structure
 from bestk.show.console import list_document, show_data, show_list, write_json
 
 
@@ -72,11 +79,17 @@ def alternatives(
     ] = 100_000,
     weight: Weight = None,
     drop: Drop = None,
+    numeric: Numeric = None,
+    text: Text = None,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
     free: Free = None,
+    group: Group = None,
+    rule: Rules = None,
+    hierarchy: Hierarchy = None,
+    constraint: Constraint = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -106,23 +119,25 @@ def alternatives(
     quiet: Quiet = False,
 ) -> int:
     """Find all models that are nearly as good as the best, and prove that none is missing."""
-    from bestk.readers.data import open_data
 
     require_folders(report, save)
     near = what_is_near(within, below, n_best)
-    data = open_data(file, target=target, weight=weight, drop=drop or ())
-    options = choices(data, include, exclude, free) | near | {"max_models": max_models}
+    data = open_table(file, target, weight, drop, numeric, text, quiet)
+    options = choices(data, include, exclude, free, group, rule, hierarchy, constraint)
+    options |= near | {"max_models": max_models}
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
     model |= {"fit_intercept": intercept, "threads": threads, "device": device}
     with client_of(workers, scheduler, quiet) as client:
         problem = problem_of(data, client, quiet, **model)
         with display(quiet) as progress:
-            found = problem.near_optimal(k, progress=progress, client=client, **options)
+            options |= {"client": searching(client, options)}
+            found = problem.near_optimal(k, progress=progress, **options)
     if as_json:
-        write_json(list_document(found))
+        write_json(list_document(found) | baseline_document(data))
     else:
         show_data(data, found.best)
+        show_structure(data, found.best)
         show_list(found)
     write_file(report, "page", found.to_html)
     code = list_exit_code(found)

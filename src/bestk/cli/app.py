@@ -25,12 +25,15 @@ from bestk.cli.options import (
     Alphas,
     AutoBounds,
     Choice,
+    Constraint,
     Criterion,
     Device,
     Drop,
     Exclude,
     Free,
     GapTol,
+    Group,
+    Hierarchy,
     Include,
     Intercept,
     Json,
@@ -39,12 +42,14 @@ from bestk.cli.options import (
     MaxK,
     NodeLimit,
     Nonnegative,
+    Numeric,
     Quiet,
     Report,
-    Rule,
+    Rules,
     Scheduler,
     Source,
     Target,
+    Text,
     Threads,
     TimeLimit,
     Upper,
@@ -65,12 +70,15 @@ from bestk.cli.question import (
     batches_of,
     bounds,
     choices,
+    chosen_by,
     cross_validated,
     limits,
+    open_table,
     penalties_of,
     problem_of,
     sizes_of,
 )
+from bestk.cli.structure import baseline_document, n_choices, searching, show_structure
 from bestk.show.console import (
     cv_document,
     model_document,
@@ -88,8 +96,8 @@ from bestk.show.console import (
 _EPILOG = (
     "[bold]Files:[/] .csv, .tsv (also .gz), .parquet, .arrow, .feather, .npz. A folder or a "
     "pattern, as 'data/*.parquet', is one table, and so is a remote one, as s3://bucket/data. "
-    "All columns but the target are features; leave others out with --drop. Rows are read in "
-    "batches, never all at once.\n\n"
+    "All columns but the target are features; leave others out with --drop. Text becomes a group "
+    "of indicators. Rows are read in batches, never all at once.\n\n"
     "[bold]Exit codes:[/] 0 proven (with --auto-bounds: inside the box); 1 something is wrong with "
     "the data, a file or a cluster; 2 wrong usage; 3 a limit was reached and a gap is left, or a "
     "list is not complete (what was found is still printed); 4 a certificate was not verified; 130 "
@@ -132,11 +140,17 @@ def fit(
     target: Target = "y",
     weight: Weight = None,
     drop: Drop = None,
+    numeric: Numeric = None,
+    text: Text = None,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
     free: Free = None,
+    group: Group = None,
+    rule: Rules = None,
+    hierarchy: Hierarchy = None,
+    constraint: Constraint = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -167,27 +181,27 @@ def fit(
 ) -> int:
     """Find, and prove, the best model with at most k features."""
     from bestk import resume
-    from bestk.readers.data import open_data
     from bestk.results import storage
 
     require_folders(report, save, checkpoint)
-    data = open_data(file, target=target, weight=weight, drop=drop or ())
-    options = choices(data, include, exclude, free)
+    data = open_table(file, target, weight, drop, numeric, text, quiet)
+    options = choices(data, include, exclude, free, group, rule, hierarchy, constraint)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
     model |= {"fit_intercept": intercept, "threads": threads, "device": device}
     with client_of(workers, scheduler, quiet) as client:
         problem = problem_of(data, client, quiet, **model)
-        options |= {"client": client}
+        options |= {"client": searching(client, options)}
         with display(quiet) as progress:
             if checkpoint is not None and checkpoint.exists():
                 result = resume(checkpoint, problem=problem, k=k, progress=progress, **options)
             else:
                 result = problem.solve(k, progress=progress, checkpoint=checkpoint, **options)
     if as_json:
-        write_json(model_document(result))
+        write_json(model_document(result) | baseline_document(data))
     else:
         show_data(data, result)
+        show_structure(data, result)
         show_model(result)
     write_file(report, "report", result.to_html)
     write_file(save, "run", functools.partial(storage.save, result))
@@ -230,6 +244,8 @@ def verify(
     target: Target = "y",
     weight: Weight = None,
     drop: Drop = None,
+    numeric: Numeric = None,
+    text: Text = None,
     exact: Annotated[
         bool, option("--exact", panel=RUN, help="In rational numbers; for small problems.")
     ] = False,
@@ -241,7 +257,6 @@ def verify(
     """Check the proof of a model, or of a list of models, with none of the code that made it."""
     from dataclasses import asdict
 
-    from bestk.readers.data import open_data
     from bestk.results.certificate import Certificate, arrays_in
     from bestk.results.completeness import CompletenessCertificate
     from bestk.verification.verify import verify_batches
@@ -251,7 +266,8 @@ def verify(
     proof: Any = kind.from_arrays(arrays)
     if exact and kind is CompletenessCertificate:
         raise ValueError("--exact is for the proof of one model, and this file holds a list")
-    batches = batches_of(open_data(file, target=target, weight=weight, drop=drop or ()), quiet)
+    data = open_table(file, target, weight, drop, numeric, text, quiet)
+    batches = batches_of(data, quiet)
     with _plain_warnings():
         if exact:
             verification = proof.verify(*_joined(batches), exact=True)
@@ -280,12 +296,18 @@ def path(
     ks: Ks = None,
     weight: Weight = None,
     drop: Drop = None,
+    numeric: Numeric = None,
+    text: Text = None,
     criterion: Choice = Criterion.aicc,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,
     exclude: Exclude = None,
     free: Free = None,
+    group: Group = None,
+    rule: Rules = None,
+    hierarchy: Hierarchy = None,
+    constraint: Constraint = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -302,24 +324,24 @@ def path(
     quiet: Quiet = False,
 ) -> int:
     """The best model of every size, and the size that a criterion chooses."""
-    from bestk.readers.data import open_data
-
     require_folders(report)
-    data = open_data(file, target=target, weight=weight, drop=drop or ())
-    sizes = sizes_of(ks, max_k, len(data.features))
-    options = choices(data, include, exclude, free)
+    data = open_table(file, target, weight, drop, numeric, text, quiet)
+    options = choices(data, include, exclude, free, group, rule, hierarchy, constraint)
+    sizes = sizes_of(ks, max_k, n_choices(data, options))
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"alpha": alpha, "bounds": bounds(lower, upper, nonnegative, auto_bounds)}
     model |= {"fit_intercept": intercept, "threads": threads, "device": device}
     with client_of(workers, scheduler, quiet) as client:
         problem = problem_of(data, client, quiet, **model)
         with display(quiet, n_searches=len(sizes)) as progress:
-            found = problem.solve_path(sizes, progress=progress, client=client, **options)
+            options |= {"client": searching(client, options)}
+            found = problem.solve_path(sizes, progress=progress, **options)
     chosen = found.best(criterion.value)
     if as_json:
-        write_json(path_document(found, criterion.value))
+        write_json(path_document(found, criterion.value) | baseline_document(data))
     else:
         show_data(data, chosen)
+        show_structure(data, chosen)
         show_path(found, criterion.value)
         show_model(chosen)
     write_file(report, "report", found.to_html)
@@ -337,13 +359,21 @@ def cv(
     ks: Ks = None,
     weight: Weight = None,
     drop: Drop = None,
+    numeric: Numeric = None,
+    text: Text = None,
     alphas: Alphas = "0",
     folds: Annotated[
         int, option("--folds", panel=MODEL, metavar="COUNT", min=2, help="Parts of the rows.")
     ] = 5,
     rule: Annotated[
-        Rule, option("--rule", panel=MODEL, help="Least error, or least k within one s.e. of it.")
-    ] = Rule.min,
+        list[str] | None,
+        option(
+            "--rule",
+            panel=MODEL,
+            metavar="min|one-se|TEXT",
+            help="Least error, or least k within one s.e. of it; or a rule, as that of fit.",
+        ),
+    ] = None,
     seed: Annotated[
         int, option("--seed", panel=MODEL, metavar="COUNT", min=0, help="Deals out the rows.")
     ] = 0,
@@ -351,6 +381,9 @@ def cv(
     include: Include = None,
     exclude: Exclude = None,
     free: Free = None,
+    group: Group = None,
+    hierarchy: Hierarchy = None,
+    constraint: Constraint = None,
     lower: Lower = None,
     upper: Upper = None,
     nonnegative: Nonnegative = False,
@@ -367,33 +400,34 @@ def cv(
     quiet: Quiet = False,
 ) -> int:
     """Choose k and alpha by cross-validation, then fit all rows."""
-    from bestk.readers.data import open_data
     from bestk.show.progress import Counter
 
     require_folders(report)
-    data = open_data(file, target=target, weight=weight, drop=drop or ())
-    sizes, penalties = sizes_of(ks, max_k, len(data.features)), penalties_of(alphas)
-    options = choices(data, include, exclude, free)
+    data = open_table(file, target, weight, drop, numeric, text, quiet)
+    choosing, rules = chosen_by(rule)
+    options = choices(data, include, exclude, free, group, rules, hierarchy, constraint)
+    sizes, penalties = sizes_of(ks, max_k, n_choices(data, options)), penalties_of(alphas)
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
     model = {"bounds": bounds(lower, upper, nonnegative, auto_bounds), "fit_intercept": intercept}
     total = len(sizes) * len(penalties) * folds
     counter = Counter("cross-validating", "fits", total=total)
     with client_of(workers, scheduler, quiet) as client:
-        options |= {"client": client}
+        options |= {"client": searching(client, options)}
         with nullcontext(None) if quiet else counter as progress:
             validation, problem = cross_validated(
-                data, quiet, sizes, penalties, n_folds=folds, seed=seed, progress=progress,
-                **model, **options,
+                data, client, quiet, sizes, penalties, n_folds=folds, seed=seed,
+                progress=progress, **model, **options,
             )  # fmt: skip
-        alpha, k = validation.best(rule.value)
+        alpha, k = validation.best(choosing)
         with display(quiet) as progress:
             result = replace(problem, alpha=alpha).solve(k, progress=progress, **options)
     if as_json:
-        document = cv_document(validation, result, rule.value, seed)
-        write_json(document)
+        document = cv_document(validation, result, choosing, seed)
+        write_json(document | baseline_document(data))
     else:
         show_data(data, result)
-        show_validation(validation, rule.value)
+        show_structure(data, result)
+        show_validation(validation, choosing)
         show_model(result)
     write_file(report, "report", validation.to_html)
     code = exit_code([result])

@@ -21,6 +21,11 @@ class Rule(StrEnum):
     one_se = "one-se"
 
 
+class Heredity(StrEnum):
+    strong = "strong"
+    weak = "weak"
+
+
 def option(*names: str, help: str, panel: str | None = None, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
@@ -37,6 +42,14 @@ Weight = Annotated[
 Drop = Annotated[
     list[str] | None,
     option("--drop", metavar="COLUMNS", help="Leave out: a,b or several times --drop."),
+]
+Numeric = Annotated[
+    list[str] | None,
+    option("--numeric", metavar="COLUMNS", help="Read as numbers, though they look like text."),
+]
+Text = Annotated[
+    list[str] | None,
+    option("--text", metavar="COLUMNS", help="Take as text: a feature for each level."),
 ]
 MaxK = Annotated[int, option("--max-k", metavar="K", min=1, help="Sizes from 1 to this one.")]
 Ks = Annotated[str | None, option("--ks", metavar="LIST", help="Or these: 1,2,5 or 1-10.")]
@@ -58,6 +71,22 @@ Exclude = Annotated[
 Free = Annotated[
     list[str] | None,
     option("--free", panel=MODEL, metavar="COLUMNS", help="Features that do not count in k."),
+]
+Group = Annotated[
+    list[str] | None,
+    option("--group", panel=MODEL, metavar="NAME=COLUMNS", help="In or out together: size=a,b."),
+]
+Rules = Annotated[
+    list[str] | None,
+    option("--rule", panel=MODEL, metavar="TEXT", help="As 'at most 2 of a, b, c', 'a needs b'."),
+]
+Hierarchy = Annotated[
+    Heredity | None,
+    option("--hierarchy", panel=MODEL, help="Products a:b only with a and b, or one of them."),
+]
+Constraint = Annotated[
+    list[str] | None,
+    option("--constraint", panel=MODEL, metavar="TEXT", help="Of coefficients: 'a + b = 1'."),
 ]
 Lower = Annotated[
     float | None,

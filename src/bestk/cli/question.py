@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bestk.cli.options import Rule
 from bestk.cli.outcome import waiting
+from bestk.cli.structure import features_in, groups_of, structure_in
 
 # Slow to import and not needed for --help.
 if TYPE_CHECKING:
@@ -17,15 +19,34 @@ if TYPE_CHECKING:
     from bestk.selection.problem import Problem
 
 
-def choices(data: "Data", include: Any, exclude: Any, free: Any) -> dict[str, Any]:
-    """Checked before the rows are read, which may take long."""
-    from bestk.readers.data import choose_columns
+def open_table(
+    file: str, target: str, weight: str | None, drop: Any, numeric: Any, text: Any, quiet: bool
+) -> "Data":
+    """The table, of which columns of text are read now."""
+    from bestk.readers.data import open_data
 
-    return {
-        "include": choose_columns("--include", include or (), data.features),
-        "exclude": choose_columns("--exclude", exclude or (), data.features),
-        "free": choose_columns("--free", free or (), data.features),
+    columns: Any = {"drop": drop or (), "numeric": numeric or (), "text": text or ()}
+    with waiting(f"looking into {file}", quiet):
+        return open_data(file, target=target, weight=weight, **columns)
+
+
+def choices(
+    data: "Data",
+    include: Any,
+    exclude: Any,
+    free: Any,
+    group: Any,
+    rules: Any,
+    hierarchy: Any,
+    constraints: Any,
+) -> dict[str, Any]:
+    """Which models are allowed: checked before the rows are read, which may take long."""
+    groups = groups_of(data, group)
+    given = {"include": include, "exclude": exclude, "free": free}
+    options: dict[str, Any] = {
+        name: features_in(f"--{name}", texts, data, groups) for name, texts in given.items()
     }
+    return options | structure_in(data, groups, rules, hierarchy, constraints)
 
 
 def limits(
@@ -52,6 +73,15 @@ def bounds(lower: float | None, upper: float | None, nonnegative: bool, auto: bo
     if lower is None and upper is None:
         return None
     return (-math.inf if lower is None else lower, math.inf if upper is None else upper)
+
+
+def chosen_by(texts: list[str] | None) -> tuple[str, list[str]]:
+    """What chooses k and alpha, and rules on features: ``--rule`` of ``cv`` takes both."""
+    choosing: list[str] = [Rule.min.value]
+    rules: list[str] = []
+    for text in texts or ():
+        (choosing if text in list(Rule) else rules).append(text)
+    return choosing[-1], rules
 
 
 def sizes_of(ks: str | None, max_k: int, n_features: int) -> list[int]:
@@ -128,18 +158,18 @@ def problem_of(
 
 
 def cross_validated(
-    data: "Data", quiet: bool, *grid: Any, client: Any, progress: Any, **options: Any
+    data: "Data", reader: Any, quiet: bool, *grid: Any, progress: Any, **options: Any
 ) -> "tuple[CrossValidation, Problem]":
-    """Cross-validation of rows that are read here, or by the workers of a cluster."""
+    """Cross-validation of rows that are read here, or by the workers of a client."""
     from bestk.selection.cross_validation import cross_validate_batches, cross_validate_table
 
-    if client is None:
+    if reader is None:
         batches = batches_of(data, quiet)
         return cross_validate_batches(batches, *grid, progress=progress, **options)
     if progress is not None:
         progress.add(0)  # to be seen while workers read
-    table = _table_of(data, client)
-    return cross_validate_table(table, *grid, progress=progress, client=client, **options)
+    table = _table_of(data, reader)
+    return cross_validate_table(table, *grid, progress=progress, **options)
 
 
 def _table_of(data: "Data", client: Any) -> "Table":

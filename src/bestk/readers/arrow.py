@@ -9,30 +9,43 @@ from typing import Any
 import numpy as np
 
 from bestk.base.tuning import tuning
+from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File, opened
-from bestk.readers.source import Block, Source, not_numeric
+from bestk.readers.source import Block, Source
 
 
 def parquet_source(path: File) -> Source:
     _require_pyarrow(path)
     with _parquet_file(path) as file:
         return Source(
-            file.schema_arrow.names, partial(_parquet_chunks, path), (), _group_rows(file)
+            names=file.schema_arrow.names,
+            chunks=partial(_parquet_chunks, path),
+            groups=_group_rows(file),
+            texts=_texts(file.schema_arrow),
         )
 
 
 def _parquet_chunks(
-    path: File, wanted: list[str], rows: int, use_threads: bool
+    path: File, wanted: list[str], rows: int, use_threads: bool, coding: Coding
 ) -> Iterator[np.ndarray]:
     with _parquet_file(path) as file:
+        n_before = 0
         for groups in _at_a_time(path, range(file.num_row_groups)):
-            yield from _decoded(file, groups, wanted, rows, use_threads)
+            batches = file.iter_batches(rows, groups, wanted, use_threads=use_threads)
+            for chunk in arrow_chunks(batches, wanted, rows, coding, n_before):
+                yield chunk
+                n_before += len(chunk)
 
 
 def parquet_blocks(
-    path: File, wanted: list[str], groups: Sequence[int], n_rows: int
+    path: File,
+    wanted: list[str],
+    groups: Sequence[int],
+    n_rows: int,
+    coding: Coding,
+    n_before: int,
 ) -> Iterator[Block]:
-    """Some row groups, which have `n_rows` rows, by one thread.
+    """Some row groups, which have `n_rows` rows and `n_before` before them, by one thread.
 
     Files that are here are read a few columns at a time, because pages of all columns that are read
     together are in memory. From afar more columns are fewer requests.
@@ -47,7 +60,8 @@ def parquet_blocks(
         for some in _at_a_time(path, groups):
             for column in range(0, len(wanted), width):
                 names, row = wanted[column : column + width], first
-                for chunk in _decoded(file, some, names, rows, use_threads=False):
+                batches = file.iter_batches(rows, some, names, use_threads=False)
+                for chunk in arrow_chunks(batches, names, rows, coding, n_before + first):
                     yield Block(row, column, chunk)
                     row += len(chunk)
             first += sum(sizes[group] for group in some)
@@ -79,22 +93,19 @@ def _at_a_time(path: File, groups: Sequence[int]) -> list[Sequence[int]]:
     return [groups] if isinstance(path, Path) else [[group] for group in groups]
 
 
-def _decoded(
-    file: Any, groups: Sequence[int], wanted: list[str], rows: int, use_threads: bool
-) -> Iterator[np.ndarray]:
-    batches = file.iter_batches(rows, groups, wanted, use_threads=use_threads)
-    return arrow_chunks(batches, wanted, rows)
-
-
 def arrow_source(path: File) -> Source:
     _require_pyarrow(path)
 
-    def chunks(wanted: list[str], rows: int, use_threads: bool) -> Iterator[np.ndarray]:
+    def chunks(
+        wanted: list[str], rows: int, use_threads: bool, coding: Coding
+    ) -> Iterator[np.ndarray]:
         with _arrow_bytes(path) as source:
-            yield from arrow_chunks(_arrow_batches(source, use_threads)[1], wanted, rows)
+            _, batches = _arrow_batches(source, use_threads)
+            yield from arrow_chunks(batches, wanted, rows, coding)
 
     with _arrow_bytes(path) as source:
-        return Source(_arrow_batches(source)[0], chunks)
+        schema, _ = _arrow_batches(source)
+        return Source(schema.names, chunks, texts=_texts(schema))
 
 
 def arrow_rows(path: File) -> int | None:
@@ -115,8 +126,8 @@ def _arrow_bytes(path: File) -> Any:
     return pa.memory_map(str(path)) if isinstance(path, Path) else path.open()
 
 
-def _arrow_batches(source: Any, use_threads: bool = True) -> tuple[list[str], Iterable[Any]]:
-    """Names of columns, and the rows."""
+def _arrow_batches(source: Any, use_threads: bool = True) -> tuple[Any, Iterable[Any]]:
+    """Names and types of columns, and the rows."""
     import pyarrow as pa
 
     options = pa.ipc.IpcReadOptions(use_threads=use_threads)
@@ -125,29 +136,65 @@ def _arrow_batches(source: Any, use_threads: bool = True) -> tuple[list[str], It
     except pa.ArrowInvalid:  # the other of the two layouts of this format
         source.seek(0)
         stream = pa.ipc.open_stream(source, options=options)
-        return stream.schema.names, stream
-    return file.schema.names, map(file.get_batch, range(file.num_record_batches))
+        return stream.schema, stream
+    return file.schema, map(file.get_batch, range(file.num_record_batches))
 
 
-def arrow_chunks(batches: Iterable[Any], wanted: list[str], rows: int) -> Iterator[np.ndarray]:
+def arrow_chunks(
+    batches: Iterable[Any], wanted: list[str], rows: int, coding: Coding, n_before: int = 0
+) -> Iterator[np.ndarray]:
     for batch in batches:
         for start in range(0, len(batch), rows):
             part = batch.slice(start, rows)
             chunk = np.empty((len(part), len(wanted)), order="F")
             for j, name in enumerate(wanted):
-                chunk[:, j] = _arrow_numbers(name, part.column(name))
+                chunk[:, j] = _arrow_column(name, part.column(name), coding, n_before)
             yield chunk
+            n_before += len(part)
 
 
-def _arrow_numbers(name: str, column: Any) -> np.ndarray:
+def _arrow_column(name: str, column: Any, coding: Coding, n_before: int) -> np.ndarray:
     import pyarrow as pa
 
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
     kind = column.type
-    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-    if not any(is_kind(kind) for is_kind in (*numeric, pa.types.is_decimal, pa.types.is_null)):
-        raise not_numeric(name, f"values of type {kind}")
-    # Nulls become NaN.
-    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    other = coding.no_numbers(name, f"values of type {kind}")
+    if name in coding.levels:
+        try:
+            encoded = column.cast(pa.large_string()).fill_null("").dictionary_encode()
+        except pa.ArrowNotImplementedError:
+            raise other from None
+        return coding.numbers(name, encoded.dictionary.to_pylist(), encoded.indices.to_numpy())
+    if not (_is_text(kind) or _is_numeric(kind)):
+        raise other
+    try:
+        # Nulls become NaN.
+        return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+    except pa.ArrowInvalid:  # text that is not plainly a number
+        return coding.parsed(name, column.fill_null("").to_pylist(), n_before)
+
+
+def _texts(schema: Any) -> dict[str, bool]:
+    """Which columns are text; files without rows may have columns without a type."""
+    import pyarrow as pa
+
+    return {
+        field.name: _is_text(field.type) or pa.types.is_dictionary(field.type)
+        for field in schema
+        if not pa.types.is_null(field.type)
+    }
+
+
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(is_kind(kind) for is_kind in (*kinds, pa.types.is_null))
+
+
+def _is_text(kind: Any) -> bool:
+    return str(kind) in ("string", "large_string", "string_view")
 
 
 def _require_pyarrow(path: File) -> None:

@@ -1,8 +1,7 @@
 """Tables in one file or many, read in batches of rows and never whole (npz apart)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -10,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.tuning import tuning
 from bestk.base.validation import nearest
-from bestk.readers.files import DataError, File, is_remote
+from bestk.readers.coding import Coding
+from bestk.readers.files import DataError, File, for_each, is_remote
 from bestk.readers.formats import open_source, table_files
+from bestk.readers.levels import levels_of
 from bestk.readers.parts import TablePart, cut
 from bestk.readers.source import (
     UNNAMED,
@@ -47,8 +47,8 @@ class Data:
         What was opened: a file, a folder, a pattern, or the address of one.
     files : tuple of Path or RemoteFile
         The files, in the order of the rows.
-    features : tuple of str
-        Names of the columns of X.
+    columns : tuple of str
+        The columns of the files that are features.
     target, weight : str, str or None
         Names of the columns y and, if there is one, weight.
     batch_rows : int
@@ -57,12 +57,30 @@ class Data:
 
     path: Path | str
     files: tuple[File, ...]
-    features: tuple[str, ...]
+    columns: tuple[str, ...]
     target: str
     weight: str | None
     batch_rows: int
+    _coding: Coding = field(repr=False)
     _first: Source = field(repr=False)
-    _groups: tuple[tuple[int, ...] | None, ...] = field(repr=False)
+    _row_groups: tuple[tuple[int, ...] | None, ...] = field(repr=False)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the columns of X: ``column=level`` for the levels of columns of text."""
+        return self._coding.features(self.columns)
+
+    @property
+    def groups(self) -> dict[str, list[str]]:
+        """{column of text: its features}, which a model has all together or not at all."""
+        names = {column: self._coding.names(column) for column in self._coding.levels}
+        return {column: own for column, own in names.items() if own}
+
+    @property
+    def baseline(self) -> dict[str, str]:
+        """{column of text: the level that has no feature}: the first in sorted order."""
+        levels = self._coding.levels.items()
+        return {column: next(iter(own)) for column, own in levels if own}
 
     @property
     def title(self) -> str:
@@ -78,16 +96,18 @@ class Data:
         return self.files[0].name if n == 1 else f"{last} ({n:,} files)"
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        names = columns_of(self.features, self.target, self.weight)
-        p, is_empty = len(self.features), True
+        names = columns_of(self.columns, self.target, self.weight)
+        features, is_empty = self.features, True
+        p = len(features)
         for i, file in enumerate(self.files):
             n_rows = 0
             with naming(file) if len(self.files) > 1 else nullcontext(), explained(file):
                 source = open_source(file) if i > 0 else self._first
-                for chunk in source.chunks(names, self.batch_rows, True):
+                for chunk in source.chunks(names, self.batch_rows, True, self._coding):
                     require_finite(chunk, names, n_rows)
                     n_rows += len(chunk)
-                    yield NamedColumns(chunk[:, :p], self.features), *chunk[:, p:].T
+                    wide = self._coding.expanded(chunk, names)
+                    yield NamedColumns(wide[:, :p], features), *wide[:, p:].T
             is_empty &= n_rows == 0
         if is_empty:
             raise self._no_rows
@@ -100,10 +120,11 @@ class Data:
         """
         # Another process may be in another folder.
         files = [file.absolute() if isinstance(file, Path) else file for file in self.files]
-        columns: Any = {"features": self.features, "target": self.target, "weight": self.weight}
+        columns: Any = {"features": self.columns, "target": self.target, "weight": self.weight}
+        columns |= {"coding": self._coding}
         parts = [
             part
-            for file, groups in zip(files, self._groups, strict=True)
+            for file, groups in zip(files, self._row_groups, strict=True)
             for part in cut(TablePart(file=file, **columns), groups)
         ]
         if not parts:
@@ -121,10 +142,17 @@ def open_data(
     target: str = "y",
     weight: str | None = None,
     drop: Iterable[str] = (),
+    numeric: Iterable[str] = (),
+    text: Iterable[str] = (),
     batch_rows: int | None = None,
+    encode: bool = True,
     target_option: str = "--target",
 ) -> Data:
     """Data of a table; headers are read now, the rows batch by batch when iterated over.
+
+    A feature that is text becomes indicators of its levels, named ``column=level``, without the
+    first level in sorted order. Such columns are read now, for their levels; there may be 200 of
+    them. Types of columns tell what is text; of CSV, TSV and the like the first row does.
 
     Parameters
     ----------
@@ -141,8 +169,12 @@ def open_data(
     drop : iterable of str
         Columns to leave out; all others are features. As on the command line, ``"a,b"`` is two
         names unless a column is called so.
+    numeric, text : iterable of str
+        Features to read as numbers, and as text, whatever they look like.
     batch_rows : int or None
         Most rows of a batch; None means batches of about 16 MB, more if there are many columns.
+    encode : bool
+        Whether text becomes indicators. If not, it is an error when the rows are read.
     target_option : str
         What error messages call the target.
 
@@ -163,26 +195,31 @@ def open_data(
     require_columns(target_option, [target], names)
     require_columns("--weight", [weight] if weight else [], names)
     drop = choose_columns("--drop", drop, everywhere)
-    features = tuple(name for name in first.names if name not in {target, weight, *drop})
-    if not features:
+    columns = tuple(name for name in first.names if name not in {target, weight, *drop})
+    if not columns:
         raise DataError(f"{files[0]} has no columns besides {target!r} that could be features")
-    for name in features:
+    for name in columns:
         if name.startswith(UNNAMED):
             raise DataError(
                 f"a column of {files[0]} has no name, as row numbers often have; "
                 f"give it one or leave it out with --drop {name}"
             )
     for header in others:
-        _require_alike(header, files[0], columns_of(features, target, weight), drop)
+        _require_alike(header, files[0], columns_of(columns, target, weight), drop)
+    coding = Coding()
+    if encode:
+        texts = [first.texts, *(header.texts for header in others)]
+        coding = _coding(files, columns, texts, list(numeric), list(text))
     return Data(
         path=path if is_remote(path) else Path(path),
         files=files,
-        features=features,
+        columns=columns,
         target=target,
         weight=weight,
-        batch_rows=rows_at_a_time(len(features)) if batch_rows is None else batch_rows,
+        batch_rows=batch_rows or rows_at_a_time(len(coding.features(columns))),
+        _coding=coding,
         _first=first,
-        _groups=(first.groups, *(header.groups for header in others)),
+        _row_groups=(first.groups, *(header.groups for header in others)),
     )
 
 
@@ -190,11 +227,11 @@ def read_trajectory(
     path: str | Path, *, time: str, states: Iterable[str] = (), drop: Iterable[str] = ()
 ) -> tuple[NamedColumns, np.ndarray]:
     """(states, times) of a file, read whole; all columns but the time are states unless named."""
-    data = open_data(path, target=time, drop=drop, target_option="--time")
+    data = open_data(path, target=time, drop=drop, encode=False, target_option="--time")
     if len(data.files) > 1:
         raise DataError(f"{data.title} is not one trajectory; name each file for itself")
     chosen = choose_columns("--states", states, data.features) or data.features
-    batches = list(replace(data, features=tuple(chosen)))
+    batches = list(replace(data, columns=tuple(chosen)))
     x = np.concatenate([np.asarray(batch[0]) for batch in batches])
     return NamedColumns(x, tuple(chosen)), np.concatenate([batch[1] for batch in batches])
 
@@ -213,9 +250,45 @@ def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> l
     known = list(known)
     chosen = []
     for text in texts:
-        chosen += [text] if text in known else [name.strip() for name in text.split(",")]
+        pieces = text.split(",")
+        while pieces:
+            # A name may have commas, too: it is as long as it can be.
+            ends = range(len(pieces), 0, -1)
+            names = {end: ",".join(pieces[:end]).strip() for end in ends}
+            end = next((end for end in ends if names[end] in known), 1)
+            chosen.append(names[end])
+            del pieces[:end]
     require_columns(option, chosen, known)
     return chosen
+
+
+def _coding(
+    files: tuple[File, ...],
+    columns: tuple[str, ...],
+    texts: list[Mapping[str, bool]],
+    numeric: list[str],
+    text: list[str],
+) -> Coding:
+    """Which columns are text, and their levels; the first file that can tell decides."""
+    numeric = choose_columns("--numeric", numeric, columns)
+    text = choose_columns("--text", text, columns)
+    for name in numeric:
+        if name in text:
+            raise DataError(f"--numeric and --text both name {name!r}; choose one of them")
+    is_text = {name: kind for known in reversed(texts) for name, kind in known.items()}
+    is_text |= dict.fromkeys(numeric, False) | dict.fromkeys(text, True)
+    encoded = [name for name in columns if is_text.get(name)]
+    coding = Coding(
+        levels=levels_of(files, encoded, text),
+        undecided=frozenset(columns).difference(numeric),
+    )
+    features = coding.features(columns)
+    twice = [name for name, times in Counter(features).items() if times > 1]
+    if twice:
+        raise DataError(f"{twice[0]!r} is a column, and a level of another one; rename the column")
+    if not features:
+        raise DataError(f"{columns[0]!r} has one level at most, and there are no other columns")
+    return coding
 
 
 class _Header(NamedTuple):
@@ -225,21 +298,18 @@ class _Header(NamedTuple):
     lacks: frozenset[str]
     extra: list[str]
     groups: tuple[int, ...] | None
+    texts: Mapping[str, bool]
 
 
 def _headers(files: tuple[File, ...], names: list[str]) -> list[_Header]:
-    """Headers, several at a time where that means waiting for a network."""
-
     def read(file: File) -> _Header:
         source = open_source(file)
         own = set(_names(file, source))
         extra = [name for name in source.names if name not in known]
-        return _Header(file, known - own, extra, source.groups)
+        return _Header(file, known - own, extra, source.groups, source.texts)
 
     known = frozenset(names)
-    n_threads = 1 if all(isinstance(file, Path) for file in files) else tuning().remote_files
-    with ThreadPoolExecutor(n_threads) as threads:
-        return list(threads.map(read, files))
+    return list(for_each(files, read))
 
 
 def _require_alike(header: _Header, first: File, wanted: list[str], drop: list[str]) -> None:

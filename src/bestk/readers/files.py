@@ -5,14 +5,19 @@ Paths with ``://`` are those of fsspec, which is imported by the first one.
 
 import glob
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+from bestk.base.tuning import tuning
 
 _WILDCARD = re.compile(r"[*?\[]")
 _HIDDEN = (".", "_")
+
+T = TypeVar("T")
 
 
 class DataError(ValueError):
@@ -48,6 +53,16 @@ File = Path | RemoteFile
 def opened(file: File) -> AbstractContextManager[Any]:
     """What pyarrow reads: the path of a file that is here, else a file object."""
     return nullcontext(file) if isinstance(file, Path) else file.open()
+
+
+def for_each(files: Iterable[File], read: Callable[[File], T]) -> Iterator[T]:
+    """What is read of each file; several at a time where that means waiting for a network."""
+    files = list(files)
+    if all(isinstance(file, Path) for file in files):
+        yield from map(read, files)
+        return
+    with ThreadPoolExecutor(tuning().remote_files) as threads:
+        yield from threads.map(read, files)
 
 
 def is_remote(path: str | Path) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
 from bestk.readers.source import Source
 
@@ -29,9 +30,11 @@ def npz_source(path: File) -> Source:
     else:
         names = list(arrays)
 
-    def chunks(wanted: list[str], rows: int, use_threads: bool) -> Iterator[np.ndarray]:
+    def chunks(
+        wanted: list[str], rows: int, use_threads: bool, coding: Coding
+    ) -> Iterator[np.ndarray]:
         for name in wanted:
-            if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "buif":
+            if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "buifU":
                 what = f"{arrays[name].dtype} in the shape {arrays[name].shape}"
                 raise DataError(f"array {name!r} of {path} is {what}, not a vector of numbers")
         lengths = {len(arrays[name]) for name in wanted}
@@ -39,9 +42,20 @@ def npz_source(path: File) -> Source:
             raise DataError(f"the arrays of {path} have different lengths: {sorted(lengths)}")
         for start in range(0, lengths.pop(), rows):
             part = slice(start, start + rows)
-            yield np.column_stack([arrays[name][part].astype(np.float64) for name in wanted])
+            columns = [_column(name, arrays[name][part], coding, start) for name in wanted]
+            yield np.column_stack(columns)
 
-    return Source(names, chunks, others)
+    texts = {name: array.dtype.kind == "U" for name, array in arrays.items()}
+    return Source(names, chunks, others, texts=texts)
+
+
+def _column(name: str, values: np.ndarray, coding: Coding, n_before: int) -> np.ndarray:
+    if name in coding.levels:
+        texts, places = np.unique(values.astype(str), return_inverse=True)
+        return coding.numbers(name, texts.tolist(), places)
+    if values.dtype.kind == "U":
+        return coding.parsed(name, values.tolist(), n_before)
+    return values.astype(np.float64)
 
 
 def _array(path: File, file: Any, name: str) -> np.ndarray:

@@ -1,12 +1,13 @@
 """Parts of a table: plain descriptions that any process can read on its own."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 import numpy as np
 
 from bestk.base.tuning import tuning
 from bestk.readers.arrow import parquet_blocks
+from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
 from bestk.readers.formats import known_rows, open_source
 from bestk.readers.source import columns_of, explained, naming, require_finite, rows_at_a_time
@@ -21,7 +22,7 @@ class TablePart:
     file : Path or RemoteFile
         The file.
     features : tuple of str
-        Names of the columns of X.
+        Columns of the file that are features; those of text give X several columns.
     target, weight : str, str or None
         Names of the columns y and, if there is one, weight.
     n_rows : int or None
@@ -30,6 +31,8 @@ class TablePart:
         How many rows of the file are before these.
     groups : tuple of int, or None
         Row groups of a Parquet file.
+    coding : Coding
+        Levels of the columns of text.
     """
 
     file: File
@@ -39,6 +42,7 @@ class TablePart:
     n_rows: int | None = None
     first_row: int = 0
     groups: tuple[int, ...] | None = None
+    coding: Coding = field(default=Coding(), repr=False)
 
     def read(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """(X, y, weight) as float64, X (n, p) row by row; weight is None if there is none.
@@ -58,21 +62,29 @@ class TablePart:
         if self.n_rows is not None:
             return self.n_rows
         with naming(self.file), explained(self.file):
-            chunks = open_source(self.file).chunks([self.target], rows_at_a_time(1), False)
+            chunks = open_source(self.file).chunks(
+                [self.target], rows_at_a_time(1), False, self.coding
+            )
             return sum(map(len, chunks))
 
     @property
     def _columns(self) -> list[str]:
         return columns_of(self.features, self.target, self.weight)
 
+    @property
+    def _n_features(self) -> int:
+        return self.coding.starts(self.features)[-1]
+
     def _read_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Arrays grow in place, so that rows are never in memory twice."""
-        p, names = len(self.features), self._columns
-        X, others = np.empty((0, p)), np.empty((0, len(names) - p))
-        for chunk in open_source(self.file).chunks(names, rows_at_a_time(p), False):
+        p, names = self._n_features, self._columns
+        X, others = np.empty((0, p)), np.empty((0, len(names) - len(self.features)))
+        chunks = open_source(self.file).chunks(names, rows_at_a_time(p), False, self.coding)
+        for chunk in chunks:
             n = len(X)
             require_finite(chunk, names, n)
-            for array, values in ((X, chunk[:, :p]), (others, chunk[:, p:])):
+            wide = self.coding.expanded(chunk, names)
+            for array, values in ((X, wide[:, :p]), (others, wide[:, p:])):
                 array.resize((n + len(chunk), array.shape[1]), refcheck=False)
                 array[n:] = values
         return X, others
@@ -80,17 +92,22 @@ class TablePart:
     def _read_groups(self) -> tuple[np.ndarray, np.ndarray]:
         assert self.groups is not None
         assert self.n_rows is not None
-        p, names = len(self.features), self._columns
-        X, others = np.empty((self.n_rows, p)), np.empty((self.n_rows, len(names) - p))
+        p, names, starts = self._n_features, self._columns, self.coding.starts(self._columns)
+        X, others = np.empty((self.n_rows, p)), np.empty((self.n_rows, starts[-1] - p))
         is_finite = True
-        for row, column, values in parquet_blocks(self.file, names, self.groups, self.n_rows):
+        for row, column, codes in parquet_blocks(
+            self.file, names, self.groups, self.n_rows, self.coding, self.first_row
+        ):
+            values = self.coding.expanded(codes, names[column : column + codes.shape[1]])
+            column = starts[column]
             is_finite &= bool(np.isfinite(values).all())
             rows, end, split = slice(row, row + len(values)), column + values.shape[1], p - column
             X[rows, column:end] = values[:, : max(split, 0)]
             others[rows, max(-split, 0) : max(end - p, 0)] = values[:, max(split, 0) :]
         if not is_finite:  # named is the first row that has such a value, in any column
             row = int(np.argmin(np.isfinite(X).all(axis=1) & np.isfinite(others).all(axis=1)))
-            require_finite(np.hstack([X[row], others[row]])[None], names, self.first_row + row)
+            wide = [*self.coding.features(self.features), *names[len(self.features) :]]
+            require_finite(np.hstack([X[row], others[row]])[None], wide, self.first_row + row)
         return X, others
 
 
@@ -99,7 +116,7 @@ def cut(whole: TablePart, groups: tuple[int, ...] | None) -> list[TablePart]:
     if groups is None:
         n_rows = known_rows(whole.file)
         return [] if n_rows == 0 else [replace(whole, n_rows=n_rows)]
-    most = tuning().part_bytes // (8 * len(whole._columns))
+    most = tuning().part_bytes // (8 * whole.coding.starts(whole._columns)[-1])
     runs: list[list[int]] = []
     sizes: list[int] = []
     for group, rows in enumerate(groups):

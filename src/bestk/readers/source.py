@@ -2,14 +2,16 @@
 
 import csv
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from bestk.base.tuning import tuning
+from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
 
 UNNAMED = "unnamed_column_"
@@ -21,13 +23,15 @@ class Source(NamedTuple):
 
     names: list[str]
     """Columns that are features unless the user says otherwise."""
-    chunks: Callable[[list[str], int, bool], Iterator[np.ndarray]]
+    chunks: Callable[[list[str], int, bool, Coding], Iterator[np.ndarray]]
     """One pass: matrices of these columns, of at most the given number of rows, by several threads
-    or by one."""
+    or by one; text as the numbers of its levels."""
     others: tuple[str, ...] = ()
     """Columns that can only be target or weight."""
     groups: tuple[int, ...] | None = None
     """Rows of each row group, where groups can be read one by one."""
+    texts: Mapping[str, bool] = MappingProxyType({})
+    """Whether a column is text, where the types of columns or the first row tell."""
 
 
 class Block(NamedTuple):
@@ -36,12 +40,6 @@ class Block(NamedTuple):
     row: int
     column: int
     values: np.ndarray
-
-
-def not_numeric(name: str, what: str) -> DataError:
-    return DataError(
-        f"column {name!r} holds {what}; encode it as numbers or leave it out with --drop {name}"
-    )
 
 
 def columns_of(features: Iterable[str], target: str, weight: str | None) -> list[str]:

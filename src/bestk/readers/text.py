@@ -2,7 +2,7 @@
 
 import csv
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -12,11 +12,10 @@ import numpy as np
 
 from bestk.base.tuning import tuning
 from bestk.readers.arrow import arrow_chunks
+from bestk.readers.coding import BOOLEANS, Coding, is_text
 from bestk.readers.files import DataError, File, opened
-from bestk.readers.source import UNNAMED, Source, not_numeric
+from bestk.readers.source import UNNAMED, Source
 
-_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-_BOOLEANS = {"true": 1.0, "false": 0.0}
 _DELIMITERS = (",", ";", "\t")
 
 
@@ -26,29 +25,38 @@ def text_source(path: File) -> Source:
         if not header.strip():
             raise DataError(f"{path} has no column names in its first line")
         delimiter = max(_DELIMITERS, key=header.count)
-        lines = chain([header], file)
-        names = [name.strip() for name in next(csv.reader(lines, delimiter=delimiter))]
+        lines = csv.reader(chain([header], file), delimiter=delimiter)
+        names = [name.strip() for name in next(lines)]
+        first = next((line for line in lines if line), [])
     names = [name or f"{UNNAMED}{i}" for i, name in enumerate(names, start=1)]
+    kinds = {name: is_text(entry) for name, entry in zip(names, first, strict=False)}
+    switches = {n for n, entry in zip(names, first, strict=False) if entry.lower() in BOOLEANS}
 
-    def chunks(wanted: list[str], rows: int, use_threads: bool) -> Iterator[np.ndarray]:
+    def chunks(
+        wanted: list[str], rows: int, use_threads: bool, coding: Coding
+    ) -> Iterator[np.ndarray]:
         n_rows = 0
         try:
-            import pyarrow
+            import pyarrow as pa
         except ImportError:
             pass
         else:
             # Arrow is several times faster, but knows less about what people put into files: where
             # it gives up, the plain reader goes on, or says in which row and column the trouble is.
+            types = {name: pa.bool_() if name in switches else pa.float64() for name in wanted}
+            types |= {name: pa.string() for name in wanted if name in coding.levels}
             try:
-                for chunk in _arrow_csv(path, delimiter, names, wanted, rows, use_threads):
+                batches = _arrow_csv(path, delimiter, names, wanted, types, use_threads)
+                for chunk in arrow_chunks(batches, wanted, rows, coding):
                     n_rows += len(chunk)
                     yield chunk
                 return
-            except pyarrow.ArrowInvalid:
+            except pa.ArrowInvalid:
                 pass
-        yield from _plain_csv(path, delimiter, names, wanted, rows, n_rows)
+        yield from _plain_csv(path, delimiter, names, wanted, rows, n_rows, coding)
 
-    return Source(names, chunks)
+    texts = {name: kind for name, kind in kinds.items() if kind is not None}
+    return Source(names, chunks, texts=texts)
 
 
 def _opened(path: File) -> Any:
@@ -60,8 +68,15 @@ def _opened(path: File) -> Any:
 
 
 def _plain_csv(
-    path: File, delimiter: str, names: list[str], wanted: list[str], rows: int, skip: int
+    path: File,
+    delimiter: str,
+    names: list[str],
+    wanted: list[str],
+    rows: int,
+    skip: int,
+    coding: Coding,
 ) -> Iterator[np.ndarray]:
+    all_numbers = coding.levels.keys().isdisjoint(wanted)
     places = [names.index(name) for name in wanted]
     # A getter of one place would give its text alone.
     pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
@@ -78,40 +93,41 @@ def _plain_csv(
                         f"but there are {len(names)} columns"
                     )
             chosen = [pick(line) for line in batch]
-            try:
-                values = np.fromiter(map(float, chain.from_iterable(chosen)), float)
-                chunk = values.reshape(len(batch), len(wanted))
-            except ValueError:
+            chunk = _numbers(chain.from_iterable(chosen)) if all_numbers else None
+            if chunk is None:
                 columns = zip(wanted, zip(*chosen, strict=True), strict=True)
-                chunk = np.column_stack([_parsed(name, texts, skip) for name, texts in columns])
-            yield chunk
+                chunk = np.column_stack([_column(*column, skip, coding) for column in columns])
+            yield chunk.reshape(len(batch), len(wanted))
             skip += len(batch)
 
 
-def _parsed(name: str, texts: Iterable[str], n_before: int) -> np.ndarray:
-    """Numbers of a column in which not everything looks like one."""
-    values = []
-    for row, text in enumerate(texts, start=n_before + 1):
-        word = text.strip().lower()
-        try:
-            values.append(_BOOLEANS[word] if word in _BOOLEANS else float(word))
-        except ValueError:
-            if word not in _MISSING:
-                raise not_numeric(name, f"text ({text!r} in row {row})") from None
-            values.append(np.nan)
-    return np.array(values)
+def _numbers(texts: Iterable[str]) -> np.ndarray | None:
+    """None if not everything looks like a number."""
+    try:
+        return np.fromiter(map(float, texts), float)
+    except ValueError:
+        return None
+
+
+def _column(name: str, texts: Sequence[str], n_before: int, coding: Coding) -> np.ndarray:
+    if name not in coding.levels:
+        values = _numbers(texts)
+        return coding.parsed(name, texts, n_before) if values is None else values
+    place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return coding.numbers(name, list(place), [place[text] for text in texts])
 
 
 def _arrow_csv(
-    path: File, delimiter: str, names: list[str], wanted: list[str], rows: int, use_threads: bool
-) -> Iterator[np.ndarray]:
-    """Chunks by Arrow; ArrowInvalid wherever something is not plainly a number."""
-    import pyarrow as pa
+    path: File,
+    delimiter: str,
+    names: list[str],
+    wanted: list[str],
+    types: dict[str, Any],
+    use_threads: bool,
+) -> Iterator[Any]:
+    """Batches by Arrow; ArrowInvalid wherever something is not plainly a number."""
     from pyarrow import csv as arrow_csv
 
-    with _opened(path) as file:
-        first = next(islice(csv.reader(file, delimiter=delimiter), 1, 2), [])
-    switches = {n for n, text in zip(names, first, strict=False) if text.lower() in _BOOLEANS}
     with opened(path) as source:
         reader = arrow_csv.open_csv(
             source,
@@ -126,11 +142,11 @@ def _arrow_csv(
             convert_options=arrow_csv.ConvertOptions(
                 include_columns=wanted,
                 # Types from the first rows would be wrong where a decimal point comes later.
-                column_types={n: pa.bool_() if n in switches else pa.float64() for n in wanted},
+                column_types=types,
                 true_values=["true", "True", "TRUE"],
                 false_values=["false", "False", "FALSE"],
                 null_values=[],
             ),
         )
         with reader:
-            yield from arrow_chunks(reader, wanted, rows)
+            yield from reader
