@@ -1,16 +1,15 @@
 """Kernels of the search over choices beside plain loops that say the same."""
 
-from itertools import product
+from itertools import count, product
 
 import numpy as np
-import pytest
 from helpers import choices
 from helpers.seeds import seeds
 
 from bestk.base.constants import FREE, IN, OUT
 from bestk.choices.bound import conclude
 from bestk.choices.charges import first_charges
-from bestk.choices.enumeration import multiplies_of, try_all
+from bestk.choices.enumeration import multiplies_of, scan_all, try_all
 from bestk.choices.fits import constrained_least_squares
 from bestk.choices.penalty import penalty_of
 from bestk.choices.propagation import POSSIBLE, n_counted, propagate, rules_of
@@ -65,26 +64,39 @@ def prepared(instance) -> Prepared | None:
         return None
 
 
-def cell(seed: int):
-    """(instance, what is prepared, a propagated state below the root, its choices)"""
-    rng, instance = np.random.default_rng([seed, 2]), choices.make(seed)
-    ready = prepared(instance)
-    if ready is None or ready.form.p == 0 or instance.kind == "no variation":
-        pytest.skip("nothing to choose")
-    try:
-        state = ready.root(instance.k)
-    except NoModel:
-        pytest.skip("nothing is possible")
-    free = np.flatnonzero(state == FREE)
-    for g in rng.choice(free, size=len(free) // 2, replace=False) if len(free) else ():
-        state[g] = rng.choice([IN, OUT])
-    if propagate(ready.form.space.rules, instance.k, state) != POSSIBLE:
-        pytest.skip("nothing is left")
-    uncounted = ready.structure.groups_of(ready.free)
-    return instance, ready, state, completions(ready.structure, uncounted, instance.k, state)
+def cell(seed: int, wanted=lambda ready, k, state: True):
+    """(instance, what is prepared, a propagated state below the root, its choices)
+
+    The first one from a seed on in which there is something to choose, as `wanted`.
+    """
+    for attempt in count(seed, 100_000):
+        rng, instance = np.random.default_rng([attempt, 2]), choices.make(attempt)
+        ready = prepared(instance)
+        if ready is None or ready.form.p == 0 or instance.kind == "no variation":
+            continue
+        try:
+            state = ready.root(instance.k)
+        except NoModel:
+            continue
+        free = np.flatnonzero(state == FREE)
+        for g in rng.choice(free, size=len(free) // 2, replace=False) if len(free) else ():
+            state[g] = rng.choice([IN, OUT])
+        is_possible = propagate(ready.form.space.rules, instance.k, state) == POSSIBLE
+        if is_possible and wanted(ready, instance.k, state):
+            uncounted = ready.structure.groups_of(ready.free)
+            below = completions(ready.structure, uncounted, instance.k, state)
+            return instance, ready, state, below
+    raise AssertionError("unreachable")
 
 
-@seeds(1200)
+def has_scan(ready: Prepared, k: int, state: np.ndarray) -> bool:
+    """Is every free group one coordinate, with some to leave out?"""
+    space = ready.form.space
+    sizes = np.diff(space.starts)[state == FREE]
+    return bool((sizes == 1).all() and 0 < k - n_counted(space.rules, state) < len(sizes))
+
+
+@seeds(1200, chunk=100)
 def test_any_dual_vector_and_multipliers_bound_a_node(seed):
     rng = np.random.default_rng([seed, 3])
     instance, ready, state, allowed = cell(seed)
@@ -116,7 +128,7 @@ def test_any_dual_vector_and_multipliers_bound_a_node(seed):
             assert not breaks or values[row.tobytes()] >= cutoff - slack
 
 
-@seeds(1200)
+@seeds(1200, chunk=100)
 def test_what_is_not_listed_is_not_better(seed):
     rng = np.random.default_rng([seed, 4])
     instance, ready, state, allowed = cell(seed)
@@ -133,6 +145,28 @@ def test_what_is_not_listed_is_not_better(seed):
     assert listed <= {row.tobytes() for row in allowed}
     for row, own in zip(allowed, values, strict=True):
         assert row.tobytes() in listed or own >= value - 1e-7 * (1.0 + value)
+
+
+@seeds(1200, chunk=100)
+def test_a_scan_lists_what_may_be_better_and_is_allowed(seed):
+    rng = np.random.default_rng([seed, 6])
+    instance, ready, state, allowed = cell(seed, has_scan)
+    space, k, yy = ready.form.space, instance.k, instance.problem().yy
+    values = [choices.value(instance, np.flatnonzero(row == IN)) / yy for row in allowed]
+    finite = [v for v in values if np.isfinite(v)] or [1.0]
+    value = float(rng.choice(finite)) * float(rng.choice([1.0, 1.1, 0.9]))
+    shift, slack = margins(space.eps, ready.form.p)
+    hits = np.empty((64, len(state)), dtype=np.int8)
+    found = scan_all(space, k, shift, slack, value, state, hits)
+    if found < 0:
+        return
+    listed = {row.tobytes() for row in hits[:found]}
+    assert len(listed) == found
+    assert listed <= {row.tobytes() for row in allowed}
+    for row, own in zip(allowed, values, strict=True):
+        # A part of something that is listed is worth no less than that.
+        above = any(((row != IN) | (other == IN)).all() for other in hits[:found])
+        assert above or own >= value - 1e-7 * (1.0 + value)
 
 
 def test_the_price_of_trying_all_grows_with_what_is_tried():

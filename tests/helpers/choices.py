@@ -186,6 +186,17 @@ def _fit_with(M, z, rows, values):
             return None
         _, s, Vt = np.linalg.svd(rows)
         N = Vt[int((s > 1e-12 * s.max(initial=1e-300)).sum()) :].T
-    if N.shape[1] == 0:
+    if N.shape[1] == 0 or np.abs(M @ N).max(initial=0.0) <= 1e-12:
         return start
     return start + N @ np.linalg.lstsq(M @ N, z - M @ start, rcond=1e-13)[0]
+
+
+def is_beyond_the_verifier(instance: Instance) -> bool:
+    """Do columns of zeros, which cost nothing, take part in several constraints at once?
+
+    Whether they can satisfy all of these takes a linear program, which the verifier does not solve.
+    """
+    dead = np.ptp(instance.X, axis=0) == 0.0 if instance.options["fit_intercept"] else False
+    dead = dead | (instance.X == 0.0).all(axis=0)
+    rows = (instance.structure.matrix[:, dead] != 0.0).any(axis=1)
+    return instance.options["alpha"] == 0.0 and int(rows.sum()) > 1

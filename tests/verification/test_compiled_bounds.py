@@ -15,7 +15,7 @@ from helpers.prover import (
     values_of_supports,
 )
 
-from bestk.verification.cover import _Walk
+from bestk.verification.cover import Walk
 from bestk.verification.evidence import from_rows
 from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.bounds import cell_totals, is_definite, left, prove
@@ -97,7 +97,7 @@ def bounds(instance, certificate):
     evidence = from_rows(certificate, instance.X, instance.y, weight)
     nodes = FloatNodes(certificate, evidence, None)
     enumeration = enumeration_for(certificate, evidence, None)
-    found = _Walk(certificate, FloatBackEnd(evidence, nodes, enumeration))
+    found = Walk(certificate, FloatBackEnd(evidence, nodes, enumeration))
     found.run()
     return found.proven
 

@@ -319,6 +319,8 @@ class Tuning:
     """Multiplications for which a node is tried out before it is bounded: what a bound costs."""
     choice_dear: float = 4e5
     """Multiplications for which it is tried out afterwards: what bounds of its subtree cost."""
+    choice_scans: float = 10.0
+    """Times as many for scans, which try supports of single features as if there were no rules."""
     choice_largest: int = 160
     """Coordinates of a subtree that may get charges of its own: an ascent takes many cubes."""
 

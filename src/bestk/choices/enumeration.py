@@ -11,10 +11,12 @@ import numpy as np
 from bestk.base.compiling import kernel
 from bestk.base.constants import FREE, IN, OUT
 from bestk.choices.propagation import POSSIBLE, may_stop, n_counted, propagate
-from bestk.supports.scan import condition
+from bestk.supports.scan import condition, scan
 
 # What is left of y'y, below which products have lost the digits that tell models apart.
 _NEARLY_PERFECT = 1e-6
+# Supports of full size that a scan may list, and features whose subsets are looked through.
+_MOST_SUPPORTS, MOST_SCANNED = 128, 8
 # Pivots below this say nothing: the groups are nearly dependent.
 _PIVOT = 1e-9
 
@@ -176,3 +178,100 @@ def _eliminate(space, place, H, d, g):
             H[a, t] = 0.0
         d[t] = 0.0
     return total
+
+
+@kernel
+def scan_all(space, k, shift, slack, value, state, hits):
+    """`try_all` where every FREE group is one coordinate: supports of full size, as if no rule was.
+
+    Whatever may be better is a part of one that is listed: values never rise when a group is added.
+    So of a support that breaks a rule, its largest parts that break none are listed instead.
+    """
+    inside, free, n_inside, n_free = _sides(space, state)
+    inside, free = inside[:n_inside], free[:n_free]
+    r = k - n_counted(space.rules, state)
+    H, d = np.empty((n_free, n_free)), np.empty(n_free)
+    gain = condition(space.A, space.c, inside, free, shift, H, d)
+    if gain < 0.0 or 1.0 - gain < _NEARLY_PERFECT:
+        return -1
+    needed = 1.0 - value - gain - slack
+    if not needed > 0.0:  # all of them would be listed
+        return -1
+    rows = np.empty((_MOST_SUPPORTS, r), np.int64)
+    count = scan(H, d, needed, r, 0, n_free, rows)
+    if count < 0:
+        return -1
+    owner = np.empty(space.c.shape[0], np.int64)
+    for g in range(state.shape[0]):
+        for j in range(space.starts[g], space.starts[g + 1]):
+            owner[j] = g
+    n_hits = 0
+    for row in range(count):
+        if rows[row, r - 1] < 0:
+            return -1
+        n_hits = _list_parts(
+            space, k, shift, slack, value, state, inside, free, owner, rows[row], hits, n_hits
+        )
+        if n_hits < 0:
+            return -1
+    return n_hits
+
+
+@kernel
+def _list_parts(space, k, shift, slack, value, state, inside, free, owner, support, hits, n_hits):
+    """List the largest parts of a support that the rules allow and that may be better."""
+    m, r, n_inside = state.shape[0], support.shape[0], inside.shape[0]
+    child, chosen = np.empty(m, np.int8), np.empty(n_inside + r, np.int64)
+    accepted, n_accepted = np.empty(1 << r, np.int64), 0
+    chosen[:n_inside] = inside
+    nothing = np.empty(0)
+    for size in range(r, -1, -1):
+        for mask in range(1 << r):
+            if _n_bits(mask) != size or _is_part(mask, accepted, n_accepted):
+                continue
+            for g in range(m):
+                child[g] = OUT if state[g] == FREE else state[g]
+            length = n_inside
+            for i in range(r):
+                if mask >> i & 1:
+                    child[owner[free[support[i]]]] = IN
+                    chosen[length] = free[support[i]]
+                    length += 1
+            if propagate(space.rules, k, child) != POSSIBLE:
+                continue
+            accepted[n_accepted] = mask
+            n_accepted += 1
+            gain = condition(
+                space.A, space.c, chosen[:length], chosen[:0], shift, np.empty((0, 0)), nothing
+            )
+            if (gain < 0.0 or 1.0 - gain - slack < value) and not _is_listed(child, hits, n_hits):
+                if n_hits == hits.shape[0]:
+                    return -1
+                hits[n_hits] = child
+                n_hits += 1
+    return n_hits
+
+
+@kernel
+def _n_bits(mask):
+    count = 0
+    while mask:
+        count += mask & 1
+        mask >>= 1
+    return count
+
+
+@kernel
+def _is_part(mask, accepted, n_accepted):
+    found = False
+    for i in range(n_accepted):
+        found = found or mask & accepted[i] == mask
+    return found
+
+
+@kernel
+def _is_listed(child, hits, n_hits):
+    found = False
+    for i in range(n_hits):
+        found = found or (hits[i] == child).all()
+    return found

@@ -9,9 +9,10 @@ from bestk.base.constants import FREE, OUT
 from bestk.bounds.kernels.active_set import room_for, settle
 from bestk.bounds.kernels.relaxation import Relaxed
 from bestk.choices.bound import conclude
-from bestk.choices.enumeration import multiplies_of, try_all
+from bestk.choices.enumeration import MOST_SCANNED, multiplies_of, scan_all, try_all
 from bestk.choices.propagation import POSSIBLE, n_counted, propagate
 from bestk.choices.relaxation import relax
+from bestk.supports.prices import Prices, scan_seconds
 
 OPEN, PRUNED, CLOSED, EMPTY, EMPTIED = 0, 1, 2, 3, 4
 """Fates: left to branch on, bounded away, tried out, nothing in it, nothing left after fixings."""
@@ -21,7 +22,7 @@ class Terms(NamedTuple):
     """On which terms nodes are worked on; ``most`` coordinates a choice has, at most.
 
     Nodes are tried out below ``cheap`` multiplications before they are bounded, and below ``dear``
-    ones afterwards.
+    ones afterwards, by a scan for ``scans`` times as many.
     """
 
     k: int
@@ -35,6 +36,8 @@ class Terms(NamedTuple):
     is_single: bool
     cheap: float
     dear: float
+    scans: float
+    prices: Prices
 
 
 class Batch(NamedTuple):
@@ -108,14 +111,26 @@ def _has_charges(space, terms, t, state):
 def _is_tried(space, terms, batch, i, most):
     """Try all choices of a node, if that takes few multiplications; whether it was done."""
     state = batch.states[i]
-    n_groups, n_coordinates = 0, 0
+    n_groups, n_coordinates, is_single = 0, 0, True
     for g in range(state.shape[0]):
         if state[g] == FREE:
+            size = space.starts[g + 1] - space.starts[g]
             n_groups += 1
-            n_coordinates += space.starts[g + 1] - space.starts[g]
+            n_coordinates += size
+            is_single = is_single and size == 1
     r = terms.k - n_counted(space.rules, state)
     if n_groups > 0:
         cost = multiplies_of(n_groups, n_coordinates, min(r, n_groups))
+        if is_single and 1 < r < min(n_groups, MOST_SCANNED + 1) and cost > terms.cheap:
+            inside = state.shape[0] - n_groups
+            scanning = scan_seconds(terms.prices, n_groups, inside, r) / terms.prices.per_multiply
+            if scanning < min(cost, terms.scans * most):
+                batch.multiplies[i] += scanning
+                found = scan_all(
+                    space, terms.k, terms.shift, terms.slack, terms.value, state, batch.hits[i]
+                )
+                batch.n_hits[i] = max(found, 0)
+                return found >= 0
         if cost > most:
             return False
         batch.multiplies[i] += cost

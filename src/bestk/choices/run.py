@@ -64,8 +64,8 @@ class Prepared:
         assert structure is not None, "nothing is asked of groups"
         if problem.yy <= 0.0 and ((structure.lower > 0.0) | (structure.upper < 0.0)).any():
             raise ValueError(
-                "y has no variation, and coefficients of zero do not satisfy the constraints: there "
-                "is nothing to measure models by"
+                "y has no variation, and coefficients of zero do not satisfy the constraints: "
+                "there is nothing to measure models by"
             )
         include, exclude, free = _sides(structure, asked, p, names)
         form = choice_form(problem, structure, exclude, structure.groups_of(free))

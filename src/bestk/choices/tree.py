@@ -34,9 +34,12 @@ from bestk.runs.checkpoint import STRUCTURE, Writer
 from bestk.runs.watch import Watch
 from bestk.subtrees.frontier import Frontier
 from bestk.supports.margins import margins
+from bestk.supports.prices import prices_of
 
 # Constrained fits that miss the conditions of the optimum by more than this prove nothing.
 _UNSURE = 1e-7
+# Models that are worse than the best by more than this factor are not worth swaps.
+_PROMISING = 1.02
 # Relaxations are rounded to models at every batch to begin with, later at every few.
 _OFTEN, _SELDOM = 32, 8
 
@@ -196,7 +199,7 @@ class ChoiceTree:
         return Terms(
             k=self.k, most=self.most, cutoff=self.cutoff, value=self.incumbent.value, shift=shift,
             slack=slack, fixing=advanced.fixing, is_plain=self.form.is_plain, is_single=True,
-            cheap=cheap, dear=dear,
+            cheap=cheap, dear=dear, scans=tuning().choice_scans, prices=prices_of(tuning()),
         )  # fmt: skip
 
     def _room(self, size: int) -> Batch:
@@ -272,7 +275,9 @@ class ChoiceTree:
         if own.tobytes() in self.seen:
             return
         self.seen.add(own.tobytes())
-        self.incumbent.offer(np.flatnonzero(own == IN))
+        value = self.incumbent.offer(np.flatnonzero(own == IN))
+        if value > _PROMISING * self.incumbent.value:
+            return
         first_models.improve(self.space, A, c, self.k, self.root, own)
         self.incumbent.offer(np.flatnonzero(own == IN))
 

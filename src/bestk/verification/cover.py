@@ -56,7 +56,11 @@ class Cover(NamedTuple):
     weakest: str
 
 
-class _Walk:
+class Walk:
+    """One pass through a proof: cells and bounds of all nodes, then their values."""
+
+    noun = "feature"  # what nodes decide on
+
     def __init__(self, certificate: Certificate, back_end: BackEnd) -> None:
         self.certificate, self.back_end = certificate, back_end
         self.tree, self.links = certificate.tree, links(certificate.tree)
@@ -117,7 +121,7 @@ class _Walk:
             elif self.flaw[node] == NOT_FREE_TO_FIX:
                 texts.append(f"node {node}: feature {feature} is fixed, but not free")
             elif baseless[node]:
-                texts.append(f"node {node}: it fixes features without a proof")
+                texts.append(f"node {node}: it fixes {self.noun}s without a proof")
             elif verdict[node] == UNCOVERED:
                 split = self.links.split[node]
                 texts.append(
@@ -132,13 +136,18 @@ class _Walk:
         m, number = len(self.tree), self.back_end.number
         self.values: np.ndarray = np.zeros(m, number)
         self.below: np.ndarray = np.full(m, NOTHING, number)
-        sides: np.ndarray = np.full((2, len(self.back_end.position)), NOTHING, number)
+        sides: np.ndarray = np.full((2, self._n_decided), NOTHING, number)
         fill = fill_values if number is float else fill_values.py_func
         own, violation = self.proven[:2]
         fill(
             self.links, own, violation, self.tried, self.empty, self.flaw,
             sides, self.below, self.values,
         )  # fmt: skip
+
+    @property
+    def _n_decided(self) -> int:
+        """How many features nodes may decide on."""
+        return len(self.back_end.position)
 
     def weakest(self) -> str:
         """A sentence about the node that keeps the root's value down."""
@@ -149,7 +158,7 @@ class _Walk:
             outside += len(self.tree.fixed_out(node))
             if violation[node] <= self.below[node] and violation[node] < math.inf:
                 what = "its fixings are proven only to"
-                return _sentence(node, inside, outside, what, float(violation[node]))
+                return self._sentence(node, inside, outside, what, float(violation[node]))
             children = self._children(node)
             missing = self._missing_side(children) if children else ""
             if missing:
@@ -160,7 +169,7 @@ class _Walk:
                     if self.tree.enumerated[node]
                     else "it proves"
                 )
-                return _sentence(node, inside, outside, what, float(self.values[node]))
+                return self._sentence(node, inside, outside, what, float(self.values[node]))
             node = min(children, key=lambda child: self.values[child])
             if self.tree.feature[node] >= 0:
                 if self.tree.inside[node]:
@@ -186,17 +195,18 @@ class _Walk:
         if any(len(found) == 2 for found in sides.values()):
             return ""
         feature, found = next(iter(sides.items()))
-        return f"{'without' if True in found else 'with'} feature {feature}"
+        return f"{'without' if True in found else 'with'} {self.noun} {feature}"
 
+    def _sentence(self, node, inside, outside, what, value) -> str:
+        decided = ", ".join(map(str, sorted(inside)[:20])) or "none"
+        cell = f"{self.noun}s in: {decided}; {outside} more decided to be out"
+        return f"the weakest node is {node} ({cell}): {what} {value:.9g} of y'y"
 
-def _sentence(node, inside, outside, what, value) -> str:
-    features = ", ".join(map(str, sorted(inside)[:20])) or "none"
-    cell = f"features in: {features}; {outside} more decided to be out"
-    return f"the weakest node is {node} ({cell}): {what} {value:.9g} of y'y"
+    def cover(self) -> Cover:
+        self.run()
+        self.evaluate()
+        return Cover(self.values[0], self.failures(), self.weakest())
 
 
 def cover(certificate: Certificate, back_end: BackEnd) -> Cover:
-    found = _Walk(certificate, back_end)
-    found.run()
-    found.evaluate()
-    return Cover(found.values[0], found.failures(), found.weakest())
+    return Walk(certificate, back_end).cover()

@@ -50,6 +50,10 @@ class Limits:
     """Supports that one enumeration may leave to be judged one by one."""
     supports: float = 1e15
     """Supports that are tried at all: a forged proof may ask for more."""
+    choices: int = 2_000_000
+    """Choices of groups that all enumerations of one proof may list, a support each."""
+    steps_per_choice: int = 32
+    """Steps for each of them that listing may take: rules may leave many that come to nothing."""
     factored_multiplies: float = 1e9
     """Work up to which all columns are factored, or projected, to judge nearly dependent ones."""
     listed_features: int = 2000

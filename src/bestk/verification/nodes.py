@@ -41,7 +41,7 @@ class Split(Protocol):
 
     def covers(self, state: np.ndarray) -> bool: ...
 
-    def evaluate(self, tasks: list[Task]) -> list[Outcome]: ...
+    def evaluate(self, tasks: list[Any]) -> list[Outcome]: ...
 
 
 class SplitBySplit:
@@ -88,7 +88,7 @@ class SplitBySplit:
                 self.splits[number] = None
         return self.splits[number]
 
-    def _task(self, node: int, state: np.ndarray) -> Task:
+    def _task(self, node: int, state: np.ndarray) -> Any:
         index, value = self.tree.dual(node)
         place = self.position[index]
         fixed = (self.position[self.tree.fixed_in(node)], self.position[self.tree.fixed_out(node)])

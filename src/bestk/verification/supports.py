@@ -37,14 +37,19 @@ class Judge:
 
     def bounds(self, supports: np.ndarray) -> np.ndarray:
         """Lower bounds on f over each support; products first, rows where these do not suffice."""
-        step = max(1, limits().stacked_entries // (supports.shape[1] ** 2 + 1))
-        parts = [self._by_products(supports[i : i + step]) for i in range(0, len(supports), step)]
-        values = np.concatenate([np.zeros(0), *parts])
+        values = self.quick(supports)
         for i in np.flatnonzero(values < self.enough):
-            values[i] = max(values[i], self._closer(supports[i]))
+            values[i] = max(values[i], self.closer(supports[i]))
         return np.maximum(values, 0.0)
 
-    def _closer(self, support: np.ndarray) -> float:
+    def quick(self, supports: np.ndarray) -> np.ndarray:
+        """What products alone prove of each support, bounds on coefficients aside."""
+        step = max(1, limits().stacked_entries // (supports.shape[1] ** 2 + 1))
+        parts = [self._by_products(supports[i : i + step]) for i in range(0, len(supports), step)]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def closer(self, support: np.ndarray) -> float:
+        """What is proven of one support by all means there are, as far as they are needed."""
         value = max(0.0, self._at_model(support))
         if value < self.enough and self.evidence.rows is None and not self.evidence.is_boxed:
             support = self._independent(support)
@@ -81,7 +86,7 @@ class Judge:
         except np.linalg.LinAlgError:
             return 0.0
         lo, hi = e.lo[support], e.hi[support]
-        b = _boxed_fit(root.T, np.linalg.solve(root, c), lo, hi)
+        b = boxed_fit(root.T, np.linalg.solve(root, c), lo, hi)
 
         def around(b: np.ndarray, least: float) -> float:
             stack = (A[None], c[None], e.eps, np.array([least]), b[None], lo[None], hi[None])
@@ -191,7 +196,7 @@ def _around(A, c, eps, least, b, lo, hi) -> np.ndarray:
     return value - unknown * size**2 - loss * (1.0 + gamma(k + 2))
 
 
-def _boxed_fit(M, z, lo, hi) -> np.ndarray:
+def boxed_fit(M, z, lo, hi) -> np.ndarray:
     """Least squares within bounds, roughly; coefficients that cannot be fitted are zero."""
     try:
         b = lsq_linear(M, z, (lo, np.maximum(hi, lo + 1e-300)), method="bvls", tol=1e-14).x
@@ -240,13 +245,13 @@ def _around_rows(columns: Columns, lo, hi) -> tuple[float, np.ndarray | None]:
     if k == 0:
         value = float(short_sums(z * z))
         return value * (1.0 - gamma(sum_length(n) + 2, LONG_UNIT) - 4 * columns.error), None
-    least, R, q = _least_singular_value(columns)
+    least, R, q = least_singular_value(columns)
     if least <= 0.0:
         return 0.0, None
     if np.isinf(lo).all() and np.isinf(hi).all():
-        b = _back_substituted(R, q)
+        b = back_substituted(R, q)
     else:
-        b = _boxed_fit(R.astype(np.float64), q.astype(np.float64), lo, hi).astype(LONG)
+        b = boxed_fit(R.astype(np.float64), q.astype(np.float64), lo, hi).astype(LONG)
     residual = z - M @ b
     size = float(1.0 + np.abs(b).sum()) * (1.0 + 1e-12)
     off = (columns.error + gamma(k + 3, LONG_UNIT)) * size
@@ -260,7 +265,7 @@ def _around_rows(columns: Columns, lo, hi) -> tuple[float, np.ndarray | None]:
     return float(value * (1.0 - 4 * UNIT) - loss * (1.0 + gamma(k + 2))), b
 
 
-def _least_singular_value(columns: Columns) -> tuple[float, np.ndarray, np.ndarray]:
+def least_singular_value(columns: Columns) -> tuple[float, np.ndarray, np.ndarray]:
     """(a proven lower bound, R, Q'z) of M = Q R."""
     M, z = columns.M, columns.z
     k = M.shape[1]
@@ -270,7 +275,7 @@ def _least_singular_value(columns: Columns) -> tuple[float, np.ndarray, np.ndarr
     R, q = C[:k, :k].T, C[k, :k]
     if (R.diagonal() == 0).any():
         return 0.0, R, q
-    inverse = np.column_stack([_back_substituted(R, e) for e in np.eye(k, dtype=LONG)])
+    inverse = np.column_stack([back_substituted(R, e) for e in np.eye(k, dtype=LONG)])
     norm = float(np.sqrt((inverse * inverse).sum()))
     # The inverse of a triangle is exact up to k u cond: a tenth at most, or nothing is said.
     if norm * k**2 * LONG_UNIT * float(np.sqrt((R * R).sum())) > 0.01:
@@ -278,7 +283,7 @@ def _least_singular_value(columns: Columns) -> tuple[float, np.ndarray, np.ndarr
     return 0.9 / norm - 1.01 * np.sqrt(k) * (error + columns.error), R, q
 
 
-def _back_substituted(R, q) -> np.ndarray:
+def back_substituted(R, q) -> np.ndarray:
     b = np.zeros(len(q), dtype=LONG)
     for i in range(len(q) - 1, -1, -1):
         b[i] = (q[i] - R[i, i + 1 :] @ b[i + 1 :]) / R[i, i]

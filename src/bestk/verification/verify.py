@@ -7,7 +7,7 @@ Nothing in this package imports the search.
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -29,6 +29,10 @@ from bestk.base.validation import (
 )
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
+from bestk.verification.choices import model as chosen
+from bestk.verification.choices.constrained import Exactly
+from bestk.verification.choices.cover import cover_choices
+from bestk.verification.choices.exact import constrained_value
 from bestk.verification.cover import Cover, cover
 from bestk.verification.enumeration import Enumeration, Unjudged
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
@@ -139,6 +143,7 @@ def verify(
     require_finite("X", X)
     require_finite("y", y)
     if exact:
+        _require_plain(certificate)
         _require_small(X)
     check = _Check(certificate, exact, device)
     if X.shape[1] != _n_features(certificate):
@@ -220,6 +225,14 @@ def _n_features(certificate: Certificate) -> int:
     return int(np.size(certificate.coef))
 
 
+def _require_plain(certificate: Certificate) -> None:
+    if certificate.structure is not None:
+        raise ValueError(
+            "exact verification does not take structures yet (groups, rules, constraints); "
+            "leave out exact=True"
+        )
+
+
 def _require_small(X: np.ndarray) -> None:
     n, p = X.shape
     if p > limits().exact_features or n * p > limits().exact_entries:
@@ -263,6 +276,7 @@ class _Check:
         self.failures: list[str] = []
         self.is_malformed = True
         self.found: dict[str, Any] = {}
+        self.sizes: np.ndarray | float = 0.0  # usual ones of coefficients, as far as known
 
     def failed(self, *reasons: str) -> Verification:
         self.failures += reasons
@@ -300,22 +314,36 @@ class _Check:
             evidence = make_evidence()
         except (Unfit, NoVariation) as reason:
             return self.stopped(reason)
-        self._warn(1 if pool is None else pool._max_workers)
-        enumeration = enumeration_for(self.certificate, evidence, pool, self.device, products)
-        nodes = FloatNodes(self.certificate, evidence, pool)
-        proven = cover(self.certificate, FloatBackEnd(evidence, nodes, enumeration))
+        self.sizes = chosen.usual_sizes(evidence)
+        if self.certificate.structure is None:
+            self._warn(1 if pool is None else pool._max_workers)
+        try:
+            proven, self.found["n_supports"] = self._proven(evidence, pool, products)
+        except Unfit as reason:
+            return self.failed(str(reason))
         # Products of a few doubles, rounded down.
-        value = min(float(proven.value), 2.0) * evidence.unit * (1.0 - 8 * UNIT)
+        value = float(proven.value) * evidence.unit * (1.0 - 8 * UNIT)
         size = float(1.0 + np.abs(evidence.form_coef).sum())
         objective = self._objective(evidence)
         self.found["assumptions"] = tuple(sorted(set(evidence.assumptions)))
-        self.found["n_supports"] = enumeration.n_supports
         # Whoever evaluates the model in double precision is off by a few roundings of its terms.
         root = _ROUNDINGS * UNIT * size
         lost = min(4 * evidence.eps * size**2, TOLERANCE)
         lost += root * (2.0 * float(np.sqrt(objective / evidence.unit)) + root)
         self._conclude(proven, value, objective, evidence.unit, lost)
         return self.result()
+
+    def _proven(self, evidence: Evidence, pool, products) -> tuple[Cover, int]:
+        """(what the tree proves, a share of y'y; the number of supports that were tried)"""
+        c = self.certificate
+        if c.structure is not None:
+            judge = judge_for(c, evidence, products)
+            exactly = _constrained_exactly(c, evidence, judge.enough)
+            return cover_choices(c, evidence, judge, exactly, pool)
+        enumeration = enumeration_for(c, evidence, pool, self.device, products)
+        nodes = FloatNodes(c, evidence, pool)
+        proven = cover(c, FloatBackEnd(evidence, nodes, enumeration))
+        return proven._replace(value=min(float(proven.value), 2.0)), enumeration.n_supports
 
     def _warn(self, n_threads: int) -> None:
         """Of a long time without a device."""
@@ -357,10 +385,24 @@ class _Check:
             return self.failed(str(reason))
         objective, size = reason.args
         self.found.update(objective=objective, lower_bound=0.0, gap=0.0)
-        self.failures += _flaws_of_model(self.certificate)
+        self.failures += _flaws_of_model(self.certificate, self.sizes)
         claims = (self.certificate.objective, self.certificate.lower_bound)
+        if self.certificate.structure is not None and len(self.certificate.structure.matrix):
+            return self._unscaled(objective, _PERFECT * size)
         if not all(abs(claim) <= _PERFECT * size for claim in (objective, *claims)):
             self.failures.append("y has no variation: objective and bound should be zero")
+        return self.result()
+
+    def _unscaled(self, objective: float, least: float) -> Verification:
+        """y has no variation, and constraints may exclude zero: only a bound of zero is proven."""
+        c = self.certificate
+        self.found["gap"] = min(1.0, objective / least) if least > 0.0 else float(objective > 0.0)
+        if not abs(objective - c.objective) <= TOLERANCE * objective + least:
+            self.failures.append(
+                f"the objective of the model is {objective:.12g}, not {c.objective:.12g}"
+            )
+        if not c.lower_bound <= least:
+            self.failures.append("y has no variation: only a bound of zero can be verified")
         return self.result()
 
     def _conclude(self, proven: Cover, value: float, objective: float, yy: float, lost: float):
@@ -372,7 +414,7 @@ class _Check:
         self.found.update(
             objective=objective, lower_bound=value, gap=(objective - value) / max(objective, least)
         )
-        self.failures += _flaws_of_model(c)
+        self.failures += _flaws_of_model(c, self.sizes)
         slack = TOLERANCE * max(objective, least) + lost * yy
         if not abs(objective - c.objective) <= slack:
             self.failures.append(
@@ -397,22 +439,55 @@ def enumeration_for(
     certificate: Certificate, evidence: Evidence, pool, device=None, products=None, known=None
 ) -> Enumeration:
     """What tries the supports of cells, against the bound that the certificate claims."""
-    claim = certificate.lower_bound / evidence.unit
-    enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
-
-    left = [limits().exact_fits]
-
-    def exactly(support: np.ndarray) -> float | None:
-        rows = evidence.rows
-        cost = ((0 if rows is None else rows.n_rows) + 1000) * (len(support) + 1) ** 2
-        if cost > min(limits().exact_fit, left[0]):
-            return None
-        left[0] -= cost
-        return _exact_value(certificate, evidence, support, products)
-
-    judge = Judge(evidence, enough, exactly)
+    judge = judge_for(certificate, evidence, products)
     target = _target(certificate, evidence.unit)
     return Enumeration(evidence, target, judge, pool, device, known)
+
+
+def judge_for(certificate: Certificate, evidence: Evidence, products=None) -> Judge:
+    """What bounds single supports, as far as the claim asks for it."""
+    claim = certificate.lower_bound / evidence.unit
+    enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
+    can_afford = _budget(evidence)
+
+    def exactly(support: np.ndarray) -> float | None:
+        if not can_afford(len(support)):
+            return None
+        return _exact_value(certificate, evidence, support, products)
+
+    return Judge(evidence, enough, exactly)
+
+
+def _budget(evidence: Evidence) -> Callable[[int], bool]:
+    """Whether one more fit of so many features in rational numbers is within limits."""
+    left = [limits().exact_fits]
+
+    def can_afford(size: int) -> bool:
+        rows = evidence.rows
+        cost = ((0 if rows is None else rows.n_rows) + 1000) * (size + 1) ** 2
+        if cost > min(limits().exact_fit, left[0]):
+            return False
+        left[0] -= cost
+        return True
+
+    return can_afford
+
+
+def _constrained_exactly(certificate: Certificate, evidence: Evidence, enough: float) -> Exactly:
+    """Fits within constraints in rational numbers, over y'y and rounded down; from rows alone."""
+    can_afford, unit = _budget(evidence), Fraction(evidence.unit)
+
+    def exactly(features: np.ndarray, guess: np.ndarray) -> float | None:
+        rows = evidence.rows
+        if rows is None or not can_afford(len(features)):
+            return None
+        centre = certificate.fit_intercept
+        G, denominator = exact_products(rows.X, rows.y, rows.weight, centre, features)
+        wanted = Fraction(enough) * unit * Fraction(1.0 + 8 * UNIT)
+        value = constrained_value(certificate, G, denominator, features, guess, wanted)
+        return None if value is None else floor_float(value / unit) * (1.0 - 4 * UNIT)
+
+    return exactly
 
 
 def _exact_value(certificate: Certificate, evidence: Evidence, support, full) -> float | None:
@@ -437,11 +512,11 @@ def _exact_value(certificate: Certificate, evidence: Evidence, support, full) ->
     return floor_float(fit / Fraction(evidence.unit)) * (1.0 - 4 * UNIT)  # the unit is rounded
 
 
-def _flaws_of_model(c: Certificate) -> list[str]:
+def _flaws_of_model(c: Certificate, sizes: np.ndarray | float) -> list[str]:
     """Does the model of the certificate obey its constraints?"""
-    reasons = []
+    reasons = [] if c.structure is None else chosen.flaws_of_model(c, sizes)
     used = np.setdiff1d(np.union1d(np.flatnonzero(c.coef), c.include), c.free)
-    if len(used) > c.k:
+    if c.structure is None and len(used) > c.k:
         reasons.append(f"the model uses {len(used)} features, more than k = {c.k}")
     if np.any(c.coef[c.exclude] != 0.0):
         reasons.append("the model uses an excluded feature")

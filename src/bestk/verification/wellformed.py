@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from bestk.results.certificate import Certificate, ProofTree, SplitRecord
+from bestk.verification.choices.wellformed import flaws_of_choices, flaws_of_structure
 
 
 def flaws(certificate: Certificate) -> list[str]:
@@ -42,7 +43,9 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
         yield "a feature is both included and excluded"
     if np.intersect1d(certificate.free, [*certificate.include, *certificate.exclude]).size:
         yield "a free feature is also included or excluded"
-    if len(certificate.include) > certificate.k:
+    found = list(flaws_of_structure(certificate))
+    yield from found
+    if certificate.structure is None and len(certificate.include) > certificate.k:
         yield "more features are included than k allows"
     copies = np.asarray(certificate.copies)
     if copies.size and (copies.ndim != 2 or copies.shape[1] != 2 or not _are_features(copies, p)):
@@ -51,7 +54,10 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
         yield "copies lists a feature twice"
     for i, split in enumerate(certificate.splits):
         yield from (f"split {i}: {flaw}" for flaw in _flaws_of_split(split, p))
-    yield from _flaws_of_tree(certificate.tree, p, len(certificate.splits))
+    m = p if certificate.structure is None else certificate.structure.n_groups
+    yield from _flaws_of_tree(certificate.tree, p, m, len(certificate.splits))
+    if not found:
+        yield from flaws_of_choices(certificate)
 
 
 def _are_features(array, p: int, *, unique: bool = False) -> bool:
@@ -94,7 +100,8 @@ def _flaws_of_split(split: SplitRecord, p: int) -> Iterator[str]:
             yield "a feature is charged both alone and in a cluster"
 
 
-def _flaws_of_tree(tree: ProofTree, p: int, n_splits: int) -> Iterator[str]:
+def _flaws_of_tree(tree: ProofTree, p: int, n_groups: int, n_splits: int) -> Iterator[str]:
+    """`n_groups`: what nodes decide on, p features or the groups of a structure."""
     m = len(tree.parent)
     if m == 0:
         yield "the tree has no root"
@@ -111,7 +118,7 @@ def _flaws_of_tree(tree: ProofTree, p: int, n_splits: int) -> Iterator[str]:
     wrong = np.flatnonzero((parent[1:] < 0) | (parent[1:] >= np.arange(1, m)))
     if len(wrong):
         yield f"node {wrong[0] + 1}: its parent {parent[wrong[0] + 1]} does not come before it"
-    wrong = np.flatnonzero((feature < -1) | (feature >= p))
+    wrong = np.flatnonzero((feature < -1) | (feature >= n_groups))
     if len(wrong):
         yield f"node {wrong[0]}: there is no feature {feature[wrong[0]]}"
     wrong = np.flatnonzero((tree.split < -1) | (tree.split >= n_splits))
@@ -121,7 +128,9 @@ def _flaws_of_tree(tree: ProofTree, p: int, n_splits: int) -> Iterator[str]:
         stops, entries = np.asarray(getattr(tree, ends), dtype=np.int64), getattr(tree, index)
         if (np.diff(stops, prepend=0) < 0).any() or stops[-1] != len(entries):
             yield f"tree.{ends} does not divide tree.{index} into rows"
-        elif np.ndim(entries) != 1 or not _are_features(entries, p):
+        elif np.ndim(entries) != 1 or not _are_features(
+            entries, p if index == "dual_index" else n_groups
+        ):
             yield f"tree.{index} holds features out of range"
     value = np.asarray(tree.dual_value)
     if value.shape != np.shape(tree.dual_index) or not np.isfinite(value.astype(np.float64)).all():
