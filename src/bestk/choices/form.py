@@ -158,13 +158,13 @@ def _is_open(problem, structure, features, exclude) -> np.ndarray:
 
 
 def _empty(problem, structure, free, dependent) -> ChoiceForm:
-    """Nothing can enter a model."""
+    """Nothing has an effect on the data; what satisfies constraints is for fits to find out."""
     nothing, q = np.zeros(0), len(structure.matrix)
     space = Space(
         A=np.zeros((0, 0)), c=nothing, lo=nothing, hi=nothing,
         starts=np.zeros(structure.n_groups + 1, dtype=np.int64),
         is_round=np.ones(structure.n_groups, dtype=np.bool_), eps=0.0, C=np.zeros((q, 0)),
-        C_size=np.zeros((q, 0)), lower=structure.lower, upper=structure.upper,
+        C_size=np.zeros((q, 0)), lower=np.full(q, -np.inf), upper=np.full(q, np.inf),
         rules=rules_of(structure, free),
     )  # fmt: skip
     return ChoiceForm(
