@@ -16,10 +16,12 @@ import numpy as np
 from bestk.base.question import Question
 from bestk.base.structure import Structure
 from bestk.results.certificate import (
-    Certificate,
+    ChoiceProof,
     ProofTree,
     SplitRecord,
     arrays_in,
+    choice_arrays,
+    choices_of,
     cut,
     ends_of,
     joined,
@@ -31,11 +33,12 @@ FORMAT, VERSION = "bestk list of models", 1
 
 
 class SizeProof(NamedTuple):
-    """The tree for models of at most `size` features, and its splits."""
+    """The tree for models of at most `size` features, its splits, and more with a structure."""
 
     size: int
     tree: ProofTree
     splits: tuple[SplitRecord, ...]
+    choices: ChoiceProof | None = None
 
 
 class ListedModel(NamedTuple):
@@ -55,9 +58,8 @@ class CompletenessCertificate(Question):
     the threshold contains the support of a listed model. With ``only_k`` that is claimed of
     supports of exactly k features alone. None of the list contains another one.
 
-    With a structure, ``rest`` is the proof instead of ``proofs``: a certificate for the same
-    question in which no choice may contain all groups of a listed one, whose bound is the
-    threshold. It is None where nothing else is admissible.
+    With a structure there is one proof, of size k: for the same question in which no choice may
+    contain all groups of a listed one, nothing is below the threshold.
 
     ``largest`` holds all supports of k features below the threshold, if the only tree is for these;
     else it is None. ``copies`` and ``fingerprint`` are as in :class:`bestk.Certificate`.
@@ -70,7 +72,6 @@ class CompletenessCertificate(Question):
     models: tuple[ListedModel, ...] = field(repr=False)
     largest: tuple[np.ndarray, ...] | None = field(repr=False)
     proofs: tuple[SizeProof, ...] = field(repr=False)
-    rest: Certificate | None = field(default=None, repr=False)
 
     def verify(
         self,
@@ -124,12 +125,10 @@ class CompletenessCertificate(Question):
             "models.intercepts": np.array([m.intercept for m in self.models], dtype=np.float64),
         }
         for number, proof in enumerate(self.proofs):
-            named = proof_arrays(proof.tree, proof.splits).items()
+            named = (proof_arrays(proof.tree, proof.splits) | choice_arrays(proof.choices)).items()
             arrays |= {f"{number}.{name}": array for name, array in named}
         if self.structure is not None:
             arrays |= self.structure.to_arrays()
-        if self.rest is not None:
-            arrays |= {f"rest.{name}": array for name, array in self.rest.to_arrays().items()}
         return arrays
 
     @classmethod
@@ -152,8 +151,7 @@ class CompletenessCertificate(Question):
         for number, size in enumerate(header["sizes"]):
             prefix = f"{number}."
             own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            proofs.append(SizeProof(size, *proof_of(own)))
-        rest = {n.removeprefix("rest."): a for n, a in arrays.items() if n.startswith("rest.")}
+            proofs.append(SizeProof(size, *proof_of(own), choices_of(own)))
         return cls(
             **{name: header[name] for name in _PLAIN},
             **{name: arrays[name] for name in _ARRAYS},
@@ -161,7 +159,6 @@ class CompletenessCertificate(Question):
             largest=largest if header["has_largest"] else None,
             proofs=tuple(proofs),
             structure=Structure.from_arrays(arrays),
-            rest=Certificate.from_arrays(rest) if rest else None,
         )
 
 

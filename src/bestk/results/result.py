@@ -1,5 +1,6 @@
 """What a run found and what it proved."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -202,13 +203,17 @@ class Result:
         return self.intercept + X[:, self.support] @ self.coef[self.support]
 
     def criterion(self, name: str = "aicc") -> float:
-        """AICc, BIC or EBIC of this model (theory: criteria); smaller is better."""
+        """AICc, BIC or EBIC of this model (theory: criteria); smaller is better.
+
+        A group costs as many parameters as it has features. An equation among the linear
+        constraints saves one, as far as it does not follow from others on the chosen features.
+        """
         return information_criterion(
             name,
             rss=max(self.rss, PERFECT_FIT * self.yy),
             n=self.n_samples,
             size=len(self.support),
-            extra=1 + self.fit_intercept,
+            extra=1 + self.fit_intercept - _n_equations(self),
             p=len(self.coef),
         )
 
@@ -251,14 +256,118 @@ class Result:
             ("nodes", f"{self.n_nodes}"),
             ("seconds", f"{self.seconds:.3g}"),
         ]
-        lines = [f"bestk: {len(self.support)} of {len(self.coef)} features"]
+        if self.structure is not None and len(self.structure.matrix):
+            rows.append(("KKT residual", f"{self.kkt_residual:.3g}"))
+        lines = [f"bestk: {_size_in_words(self)}"]
         lines += [f"  {name:<12} {value}" for name, value in rows]
-        shown = self.support[:20]
-        terms = [("intercept", self.intercept)] if self.fit_intercept else []
-        terms += [(self.name(j), self.coef[j]) for j in shown]
-        width = max([12, *(len(name) for name, _ in terms)])
-        lines += [f"  {'feature':<{width}} coefficient"]
-        lines += [f"  {name:<{width}} {value:.8g}" for name, value in terms]
-        if len(self.support) > len(shown):
-            lines += [f"  ... and {len(self.support) - len(shown)} more"]
-        return "\n".join([*lines, self.status.advice, *self._remarks])
+        if self.structure is not None:
+            lines += structure_lines(self.structure, _constraint_lines(self))
+        lines += _term_lines(self)
+        advice = self.status.advice
+        if self.structure is not None:
+            advice = advice.replace("no model with at most k features", "no admissible model")
+        return "\n".join([*lines, advice, *self._remarks])
+
+
+# What is shown about a structure ----------------------------------------------------------------
+
+# Features, and rules or constraints, that a printed result lists.
+_MOST_FEATURES, _MOST_RULES = 20, 5
+# What a row of the constraints may be off one of its sides, relative to the numbers in it.
+_AT_ITS_SIDE = 1e-9
+
+
+def uncounted(result: Result) -> set[int]:
+    """Features that k does not count, as far as that is known: the certificate says so."""
+    return set() if result.certificate is None else set(result.certificate.free.tolist())
+
+
+def grouped_support(result: Result) -> list[tuple[str, list[int]]]:
+    """(name, chosen features) of each chosen group; no name where the feature has the same."""
+    if result.structure is None:
+        return [("", [int(j)]) for j in result.support]
+    found = []
+    for g in result.chosen.tolist():
+        name, members = result.structure.group_names[g], result.structure.members(g).tolist()
+        own = len(members) == 1 and name == result.name(members[0])
+        found.append(("" if own else name, members))
+    return found
+
+
+def active_constraints(result: Result) -> np.ndarray:
+    """(q,) bool: which constraints on chosen features hold with equality, up to rounding?"""
+    if result.structure is None:
+        return np.zeros(0, dtype=bool)
+    C, b = result.structure.matrix[:, result.support], result.coef[result.support]
+    at, size = C @ b, np.abs(C) @ np.abs(b)
+    active = np.zeros(len(C), dtype=bool)
+    for side in (result.structure.lower, result.structure.upper):
+        known = np.where(np.isfinite(side), side, 0.0)
+        active |= np.isfinite(side) & (np.abs(at - known) <= _AT_ITS_SIDE * (size + np.abs(known)))
+    if len(result.multipliers) == len(C):  # a coefficient may be rounding away from a side of zero
+        active |= result.multipliers != 0.0
+    return active & C.any(axis=1)
+
+
+def _n_equations(result: Result) -> int:
+    """How many independent equations the constraints impose on the chosen features."""
+    if result.structure is None:
+        return 0
+    structure = result.structure
+    C = structure.matrix[structure.lower == structure.upper][:, result.support]
+    C = C[C.any(axis=1)]
+    if not C.size:
+        return 0
+    return int(np.linalg.matrix_rank(C / np.abs(C).max(axis=1, keepdims=True)))
+
+
+def structure_lines(structure: Structure, constraints: Sequence[str] = ()) -> list[str]:
+    """Rules and constraints for a printed result, a few of each."""
+    lines = []
+    for title, texts in (
+        ("rules", structure.words),
+        ("constraints", constraints or structure.constraint_words),
+    ):
+        lines += [f"  {title}"] if texts else []
+        lines += [f"    {text}" for text in texts[:_MOST_RULES]]
+        if len(texts) > _MOST_RULES:
+            lines.append(f"    ... and {len(texts) - _MOST_RULES} more")
+    return lines
+
+
+def _size_in_words(result: Result) -> str:
+    features = f"{len(result.support)} of {len(result.coef)} features"
+    if result.structure is None or not result.structure.has_groups:
+        return features
+    return f"{len(result.chosen)} of {result.structure.n_groups} groups ({features})"
+
+
+def _constraint_lines(result: Result) -> list[str]:
+    """Constraints in words with their multipliers, active ones first."""
+    assert result.structure is not None
+    words, active = result.structure.constraint_words, active_constraints(result)
+    return [
+        f"{words[i]}  (active, multiplier {result.multipliers[i]:.4g})" if active[i] else words[i]
+        for i in np.argsort(~active, kind="stable")
+    ]
+
+
+def _term_lines(result: Result) -> list[str]:
+    """Names and coefficients, those of a group under its name."""
+    free = uncounted(result)
+    rows = [("intercept", f"{result.intercept:.8g}")] if result.fit_intercept else []
+    left = _MOST_FEATURES
+    for group, features in grouped_support(result):
+        if group and left > 0:
+            rows.append((group, ""))
+        for j in features[:left]:
+            name = f"  {result.name(j)}" if group else result.name(j)
+            mark = "  (not counted)" if j in free else ""
+            rows.append((name, f"{result.coef[j] + 0.0:.8g}{mark}"))
+        left = max(left - len(features), 0)
+    width = max([12, *(len(name) for name, _ in rows)])
+    lines = [f"  {'feature':<{width}} coefficient"]
+    lines += [f"  {name:<{width}} {value}".rstrip() for name, value in rows]
+    if len(result.support) > _MOST_FEATURES:
+        lines += [f"  ... and {len(result.support) - _MOST_FEATURES} more"]
+    return lines

@@ -13,7 +13,7 @@ from bestk.base.validation import as_features, as_matrix, require_count
 from bestk.problem.regression import Regression
 from bestk.results.completeness import CompletenessCertificate
 from bestk.results.gaps import percent
-from bestk.results.result import Result
+from bestk.results.result import Result, structure_lines
 from bestk.results.status import Status
 from bestk.rivals.ranges import Ellipsoid, ellipsoids
 from bestk.search.solve import solve_problem
@@ -300,17 +300,34 @@ class NearOptimal:
     # For people ---------------------------------------------------------------------------------
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: a row for each model, its objective, size and coefficients."""
+        """A pandas DataFrame: a row for each model, its objective, size and coefficients.
+
+        The size is a number of features; where there are groups, ``groups`` is that of groups.
+        """
         import pandas as pd
 
         frame = pd.DataFrame([model.coef for model in self.models], columns=list(self.names))
         best = self.best.objective
         worse = [model.objective / best - 1.0 if best > 0 else 0.0 for model in self.models]
-        frame.insert(0, "objective", [model.objective for model in self.models])
-        frame.insert(1, "worse_by", worse)
-        frame.insert(2, "size", [model.size for model in self.models])
-        frame.insert(3, "borderline", [model.is_borderline for model in self.models])
+        facts = {
+            "objective": [model.objective for model in self.models],
+            "worse_by": worse,
+            "size": [model.size for model in self.models],
+            "borderline": [model.is_borderline for model in self.models],
+        }
+        if self.structure is not None and self.structure.has_groups:
+            groups = [self.structure.groups_of(model.support) for model in self.models]
+            facts["groups"] = [len(chosen) for chosen in groups]
+        for place, (name, values) in enumerate(facts.items()):
+            frame.insert(place, name, values, allow_duplicates=True)  # a feature may be called size
         return frame
+
+    def _named(self, features: np.ndarray) -> list[str]:
+        """Names of features, or of the groups that they make up."""
+        structure = self.structure
+        if structure is None or not structure.has_groups:
+            return [self.names[j] for j in features]
+        return [structure.group_names[g] for g in structure.groups_of(features)]
 
     def plot(self, ax: Any = None) -> Any:
         """Objectives and features of the best models; returns the Axes."""
@@ -325,9 +342,11 @@ class NearOptimal:
         write_explorer(self, path, X=X)
 
     def __str__(self) -> str:
-        named = self.names
         kind = f"the {len(self)} best of exactly {self.k}" if self.only_k else f"{len(self)} models"
-        lines = [f"bestk: {kind} of {self.n_features} features"]
+        structure, unit, total = self.structure, "feature", f"{self.n_features} features"
+        if structure is not None and structure.has_groups:
+            unit, total = "group", f"{structure.n_groups} groups ({total})"
+        lines = [f"bestk: {kind} of {total}"]
         share = "" if self.within is None else f"  ({percent(self.within)} above the best)"
         lines += [
             f"  status       {self.status}",
@@ -339,13 +358,16 @@ class NearOptimal:
         else:
             lines.append(f"  complete     below {self.complete_below:.10g} only")
         for word in ("necessary", "possible"):
-            some = getattr(self, word)
-            shown = ", ".join(named[j] for j in some[:12]) + (", ..." if len(some) > 12 else "")
+            some = self._named(getattr(self, word))
+            shown = ", ".join(some[:12]) + (", ..." if len(some) > 12 else "")
             lines.append(f"  {word:<12} {shown or 'none'}")
-        lines.append(f"  useless      {len(self.useless)} features")
-        lines += [f"  copies       {named[a]} repeats {named[b]}" for a, b in self.copies[:5]]
+        useless = len(self._named(self.useless))
+        lines.append(f"  useless      {useless} {unit}{'s' if useless != 1 else ''}")
+        copies = [(self.names[a], self.names[b]) for a, b in self.copies[:5]]
+        lines += [f"  copies       {copy} repeats {original}" for copy, original in copies]
+        lines += [] if structure is None else structure_lines(structure)
         for model in self.models[:8]:
-            text = ", ".join(model.names) or "no feature"
+            text = ", ".join(self._named(model.support)) or "no feature"
             mark = " (borderline)" if model.is_borderline else ""
             lines.append(f"  {model.objective:<12.7g} {text}{mark}")
         if len(self) > 8:

@@ -4,7 +4,6 @@ That no choice may contain a known one is a rule like others. So the proof that 
 is one for a question with these rules: its best model is not below the threshold.
 """
 
-from dataclasses import replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -13,8 +12,9 @@ import numpy as np
 from bestk.base.fingerprint import fingerprint
 from bestk.base.settings import Settings
 from bestk.choices.incumbent import ChoiceCollector, Fitted, TooManyChoices
-from bestk.choices.run import Collected, Prepared, certificate_of, collect_choices, solve_prepared
-from bestk.results.completeness import CompletenessCertificate, ListedModel
+from bestk.choices.record import ChoiceRecord
+from bestk.choices.run import Collected, Prepared, collect_choices, solve_prepared
+from bestk.results.completeness import CompletenessCertificate, ListedModel, SizeProof
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
 from bestk.results.status import Status
@@ -26,11 +26,14 @@ _ROUNDING = 1e-9
 
 
 class _Searched(NamedTuple):
-    """Irreducible choices with their fits, the searches for them, the last one as a proof."""
+    """Irreducible choices with their fits, and the searches for them.
+
+    The last one is the proof that nothing is left, if there was anything to search.
+    """
 
     found: list[tuple[np.ndarray, Fitted]]
     collected: list[Collected]
-    rest: Prepared | None
+    is_rest_searched: bool
 
     @property
     def unfinished(self) -> list[Collected]:
@@ -55,7 +58,7 @@ def near_optimal_choices(
     threshold = (1.0 + within) * best.objective if below is None else float(below)
     level, searched = threshold, None
     if not best.is_closed and best.gap > settings.gap_tol:  # a limit came, or Ctrl-C
-        searched = _Searched([], [], None)
+        searched = _Searched([], [], False)
     while searched is None:
         slack = _slack(prepared, level)
         try:
@@ -81,7 +84,7 @@ def _size_by_size(
 ) -> _Searched:
     found: list[tuple[np.ndarray, Fitted]] = []
     collected: list[Collected] = []
-    rest = None
+    is_searched = False
     sizes = [*range(k + 1), k]  # the last time to see that nothing is left
     for place, size in enumerate(sizes):
         rest = prepared.without([chosen for chosen, _ in found])
@@ -89,7 +92,7 @@ def _size_by_size(
         try:
             one = collect_choices(rest, size, collector, settings, started)
         except NoModel:
-            rest = None  # nothing else is admissible, or nothing so small
+            is_searched = False  # nothing else is admissible, or nothing so small
             continue
         except TooManyChoices:
             every = [fitted for _, fitted in [*found, *collector.found.values()]]
@@ -97,14 +100,15 @@ def _size_by_size(
             # Half of them, so that the next try is likely to be the last one.
             lower = float(np.nextafter(objectives[most // 2] - _slack(prepared, level), 0.0))
             if lower <= 0.0:  # perfect fits cannot be told apart
-                rest = None
+                is_searched = False
                 break
             raise _Lower(lower) from None
         collected.append(one)
+        is_searched = True
         found += collector.found.values()
         if not one.is_complete or (place >= k and not collector.found):
             break
-    return _Searched(found, collected, rest)
+    return _Searched(found, collected, is_searched)
 
 
 def _listed(prepared, k, searched, best: Result, threshold, level, share, started) -> NearOptimal:
@@ -165,13 +169,13 @@ def _certificate(
     prepared: Prepared, k: int, searched: _Searched, best: Result, models: list[NearModel], level
 ) -> CompletenessCertificate | None:
     """The list, and the proof that nothing else is below the level."""
-    rest = None
-    if searched.rest is not None:
-        bound = replace(best, lower_bound=min(level, best.objective))
-        rest = certificate_of(searched.rest, bound, searched.collected[-1].tree.record)
-        if rest is None:
-            return None
-        rest = replace(rest, lower_bound=level)
+    record = ChoiceRecord(prepared.form, np.inf)
+    record.recorder.close_by_enumeration(0)  # where nothing else is admissible
+    if searched.is_rest_searched:
+        record = searched.collected[-1].tree.record
+    proof = record.proof(best.chosen)
+    if proof is None:
+        return None
     question = prepared.question(k)
     return CompletenessCertificate(
         **question.as_dict(),
@@ -181,6 +185,5 @@ def _certificate(
         copies=np.zeros((0, 2), dtype=np.intp),
         models=tuple(ListedModel(m.support, m.values, m.intercept) for m in models),
         largest=None,
-        proofs=(),
-        rest=rest,
+        proofs=(SizeProof(k, *proof),),
     )

@@ -202,7 +202,8 @@ def resume(
     **options
         Options of :func:`solve` that are to change, such as `time_limit`. Limits of the first run
         are not taken over; `time_limit` counts from now, `node_limit` from the first beginning.
-        `k`, `include`, `exclude` and `free` need not be repeated, and must be the same if they are.
+        `k`, `include`, `exclude`, `free`, `groups`, `rules` and `constraints` need not be repeated,
+        and must be the same if they are.
 
     Returns
     -------
@@ -219,6 +220,7 @@ def resume(
         )
     question, box = saved.question, saved.box
     asked = {name: options.pop(name, question[name]) for name in ("k", *_CHOICES)}
+    again = {name: options.pop(name) for name in _STRUCTURE if name in options}
     options["client"] = client_for(X, options.get("client"))
     settings = saved.settings({"checkpoint": checkpoint} | options)
     if problem is None:
@@ -241,8 +243,9 @@ def resume(
         problem = replace(problem.with_bounds(bounds), box=box)
     k, structure = asked["k"], saved.structure
     with small_blas(problem, settings):
-        if structure is not None:
-            same = Asked(structure=structure, **{name: asked[name] for name in _CHOICES})
+        if structure is not None or any(part is not None for part in again.values()):
+            parts = again or {"structure": structure}
+            same = Asked(**parts, **{name: asked[name] for name in _CHOICES})
             prepared = Prepared.of(problem, same)
             saved.require_same_question(prepared, k)
             return solve_prepared(prepared, k, [], settings, started, saved=saved)
@@ -252,6 +255,7 @@ def resume(
 
 
 _CHOICES = ("include", "exclude", "free")
+_STRUCTURE = ("groups", "rules", "constraints")
 
 
 def _solve(problem, k, asked, initial_support, settings, started) -> Result:

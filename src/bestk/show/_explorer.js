@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const STEPS = 1000; // positions of the slider
   const BINS = 60; // bars above the slider
-  const FEW = 24; // features in "some" that are shown at first
+  const FEW = 24; // features, or groups, in "some" that are shown at first
   const PRINTED = 40; // models on paper
   const ANY = 0,
     REQUIRED = 1,
@@ -15,13 +15,29 @@
 
   // ---------------------------------------------------------------- data
 
-  const names = data.names.map((name) => (name.trim() === "" ? JSON.stringify(name) : name));
+  // What k counts: features, or groups of them. "Feature" below means either; "member" is a feature.
+  const unit = data.unit,
+    capital = unit[0].toUpperCase() + unit.slice(1);
+  const readable = (name) => (name.trim() === "" ? JSON.stringify(name) : name);
+  const names = data.names.map(readable);
   const p = names.length;
   const n = data.sizes.length;
   const objectives = Float64Array.from(data.objectives);
   const features = Int32Array.from(data.features);
   const starts = new Int32Array(n + 1);
   for (let i = 0; i < n; i++) starts[i + 1] = starts[i] + data.sizes[i];
+  const free = new Set(data.free); // not counted in k
+  const counted = Int32Array.from(data.sizes, (size, i) => {
+    for (let a = starts[i]; a < starts[i + 1]; a++) if (free.has(features[a])) size--;
+    return size;
+  });
+  // Coefficients belong to members: those of model i are numbered from termStarts[i] on.
+  const members = data.members && { ...data.members, names: data.members.names.map(readable) };
+  const memberOf = members ? Int32Array.from(members.features) : features;
+  const memberNames = members ? members.names : names;
+  const termStarts = members ? new Int32Array(n + 1) : starts;
+  if (members) for (let i = 0; i < n; i++) termStarts[i + 1] = termStarts[i] + members.sizes[i];
+  const hasRanges = data.lows !== null;
   const borderline = new Set(data.borderline);
   const words = Math.max(1, Math.ceil(n / 32));
   const bits = Array.from({ length: p }, () => new Uint32Array(words)); // models of each feature
@@ -33,8 +49,8 @@
   const low = (x) => (x === null ? -Infinity : x);
   const high = (x) => (x === null ? Infinity : x);
   const predicted = data.rows && {
-    low: Float64Array.from(data.rows.low, low),
-    high: Float64Array.from(data.rows.high, high),
+    low: Float64Array.from(data.rows.low ?? data.rows.fitted, low),
+    high: Float64Array.from(data.rows.high ?? data.rows.fitted, high),
   };
   // Whether what the list does not show is not near-optimal; models of k features alone do not say.
   const sure = data.complete && !data.onlyK;
@@ -397,8 +413,11 @@
       const addable = canTake(required, forbidden);
       if (addable) {
         parts.push(
-          `${plural(addable, "more model")} in the list can take what is required in addition: ` +
-            `${addable === 1 ? "it has" : "they have"} room for it, and the objective does not rise.`,
+          data.hasRules
+            ? `${plural(addable, "more model")} in the list ${addable === 1 ? "has" : "have"} room ` +
+                "for what is required: where the rules allow to add it, the objective does not rise."
+            : `${plural(addable, "more model")} in the list can take what is required in addition: ` +
+                `${addable === 1 ? "it has" : "they have"} room for it, and the objective does not rise.`,
         );
       }
     }
@@ -408,10 +427,10 @@
   // What the list does not hold.
   function caveat(limit) {
     const parts = [];
-    if (state.step < STEPS && data.sizes.some((size) => size < data.k)) {
+    if (state.step < STEPS && counted.some((size) => size < data.k)) {
       parts.push(
         "Models are listed for the full tolerance. Within a smaller one there may also be " +
-          "larger models: listed ones with more features.",
+          `larger models: listed ones with more ${unit}s.`,
       );
     }
     if (!data.complete && (data.completeBelow === null || limit >= data.completeBelow)) {
@@ -430,7 +449,7 @@
     for (let i = 0; i < view.within; i++) {
       if (forbidden.some((f) => has(f, i))) continue;
       const missing = required.filter((f) => !has(f, i)).length;
-      if (missing && data.sizes[i] + missing <= data.k) count++;
+      if (missing && counted[i] + missing <= data.k) count++;
     }
     return count;
   }
@@ -444,8 +463,8 @@
     const search = el("input", {
       type: "search",
       id: "search",
-      placeholder: "find a feature",
-      "aria-label": "Find a feature",
+      placeholder: `find a ${unit}`,
+      "aria-label": `Find a ${unit}`,
       autocomplete: "off",
       spellcheck: "false",
       oninput: () => {
@@ -457,8 +476,8 @@
       el("p", {
         class: "soft",
         text:
-          "The bars show which share of the models left has a feature; the thin mark is the share " +
-          "among all models within the tolerance. Click on a feature to require it, once more to " +
+          `The bars show which share of the models left has a ${unit}; the thin mark is the share ` +
+          `among all models within the tolerance. Click on a ${unit} to require it, once more to ` +
           "forbid it, and again to undo that. “Without” is the price of doing without it: how far " +
           "the best listed model that lacks it is above the best model.",
       }),
@@ -503,7 +522,7 @@
           "details",
           {},
           el("summary", {
-            text: `${plural(data.unusedCount, "feature")} in no model of the whole list`,
+            text: `${plural(data.unusedCount, unit)} in no model of the whole list`,
           }),
           el("p", {
             class: "names",
@@ -584,7 +603,7 @@
       !view.within
         ? "No listed model is within this tolerance."
         : !order.every.length
-          ? "No feature is in every model."
+          ? `No ${unit} is in every model.`
           : whole && sure
             ? "Proven: every near-optimal model has these."
             : "",
@@ -597,10 +616,11 @@
         groups.none.note,
         !whole || !sure || !n
           ? ""
-          : data.sizes.every((size) => size === data.k)
+          : counted.every((size) => size === data.k)
             ? "Proven: no near-optimal model has these."
             : "Proven: no near-optimal model needs these. " +
-              "Models with fewer than k features can still take them.",
+              `Models with fewer than k ${unit}s can still take them` +
+              (data.hasRules ? ", as far as the rules allow it." : "."),
       );
     }
   }
@@ -633,11 +653,12 @@
     row.mark.style.left = `calc(${view.within ? (100 * view.inside[f]) / view.within : 0}% - 2px)`;
     row.full.style.width = `${left ? (100 * view.counts[f]) / left : 0}%`;
     write(row.share, left ? share(view.counts[f], left) : "–");
-    write(row.price, given.has(f) ? "given" : `without ${word}`);
+    const always = given.has(f) ? "given" : free.has(f) ? "not counted" : "";
+    write(row.price, always || `without ${word}`);
     row.button.setAttribute(
       "aria-label",
       `${names[f]}: ${WORDS[kind]}; in ${view.counts[f]} of ${plural(left, "model")} left; ` +
-        (given.has(f) ? "given" : `without it ${word}`),
+        (always || `without it ${word}`),
     );
   }
 
@@ -658,11 +679,11 @@
       ...byUse.map((f) => el("option", { value: f, text: names[f] })),
     );
     stand.text = el("p", { id: "stand-text" });
-    stand.rows = el("ul", { class: "standins", "aria-label": "Features that replace it" });
+    stand.rows = el("ul", { class: "standins", "aria-label": `${capital}s that replace it` });
     matrix.table = el("table", {
       role: "grid",
       class: "matrix",
-      "aria-label": "How often features are in the same models",
+      "aria-label": `How often ${unit}s are in the same models`,
     });
     matrix.say = el("p", { id: "pair", class: "soft" });
     const scale = el(
@@ -689,7 +710,7 @@
           el("p", {
             class: "soft",
             text:
-              "Correlation of being in a model, over the models left, for the features used most. " +
+              `Correlation of being in a model, over the models left, for the ${unit}s used most. ` +
               "Orange with a minus: one is in where the other is out. Blue: both or neither.",
           }),
           el("div", { class: "scroll" }, matrix.table),
@@ -715,7 +736,7 @@
     let f = state.chosen;
     if (f < 0) f = undecided.length ? undecided[0] : p ? byUse[0] : -1;
     if (f < 0) {
-      write(stand.text, "No model has a feature.");
+      write(stand.text, `No model has a ${unit}.`);
       return;
     }
     stand.select.value = String(f);
@@ -750,7 +771,7 @@
             ? `None of the ${left} has it.`
             : best.length
               ? `${numbers} In its place ${others.length === 1 ? "it has" : "they have"}:`
-              : `${numbers} No feature takes its place in particular.`,
+              : `${numbers} No ${unit} takes its place in particular.`,
     );
     stand.rows.replaceChildren(
       ...best.map((g) => standIn(g, without[g], others.length, withIt[g], mine.length)),
@@ -819,7 +840,7 @@
     if (order.length < 2) {
       write(
         matrix.say,
-        "There are fewer than two features that some of the models left have and others do not.",
+        `There are fewer than two ${unit}s that some of the models left have and others do not.`,
       );
       return;
     }
@@ -986,7 +1007,7 @@
       el("span", { text: "no." }),
       el("span", { text: "above" }),
       el("span", { text: "size" }),
-      el("span", { text: "features" }),
+      el("span", { text: `${unit}s` }),
     );
     roll.printed = el("p", { class: "soft printed" });
     roll.detail = el("div", {
@@ -1061,7 +1082,7 @@
         el("span", { class: view.inside[f] === view.within ? "common" : null, text: names[f] }),
       );
     });
-    if (!mine.length) words.append("no features");
+    if (!mine.length) words.append(`no ${unit}s`);
     return el(
       "div",
       {
@@ -1120,7 +1141,7 @@
       return;
     }
     const terms = [];
-    for (let a = starts[i]; a < starts[i + 1]; a++) terms.push(a);
+    for (let a = termStarts[i]; a < termStarts[i + 1]; a++) terms.push(a);
     roll.detail.replaceChildren(
       el("h3", { text: `Model ${i + 1}` }),
       equation(i, terms),
@@ -1147,7 +1168,7 @@
           "span",
           { class: "term" },
           `${sign}${at || constant ? "\u00a0" : ""}${show(Math.abs(value))}\u00a0`,
-          el("var", { text: names[features[a]] }),
+          el("var", { text: memberNames[memberOf[a]] }),
         ),
       );
     });
@@ -1162,7 +1183,7 @@
       .filter((f) => !has(f, i))
       .map((f) => names[f])
       .concat(data.bestUnlisted);
-    if (!extra.length && !lacking.length) return "It has the features of the best model.";
+    if (!extra.length && !lacking.length) return `It has the ${unit}s of the best model.`;
     if (!extra.length) return `It is the best model without ${list(lacking)}.`;
     if (!lacking.length) return `It is the best model with ${list(extra)}.`;
     return `Compared with the best model it has ${list(extra)} instead of ${list(lacking)}.`;
@@ -1189,23 +1210,74 @@
     return mark;
   }
 
+  // Lines of a table, each group of several features, or of one with another name, under its name.
+  function underGroups(terms, lines) {
+    if (!members) return lines;
+    const own = terms.map((a) => members.groups[memberOf[a]]);
+    const order = terms.map((_, at) => at).sort((a, b) => own[a] - own[b] || a - b);
+    const made = [];
+    order.forEach((at, place) => {
+      const f = own[at];
+      const alone =
+        own.indexOf(f) === own.lastIndexOf(f) && names[f] === memberNames[memberOf[terms[at]]];
+      if (!alone && (place === 0 || own[order[place - 1]] !== f)) {
+        const head = el("th", { scope: "rowgroup", colspan: hasRanges ? 4 : 2, text: names[f] });
+        made.push(el("tr", { class: "head" }, head));
+      }
+      if (!alone) lines[at].classList.add("part");
+      made.push(lines[at]);
+    });
+    return made;
+  }
+
+  function plainTable(terms) {
+    const lines = terms.map((a) =>
+      el(
+        "tr",
+        {},
+        el("th", { scope: "row", text: memberNames[memberOf[a]] }),
+        el("td", { text: show(data.values[a]) }),
+      ),
+    );
+    const heads = ["feature", "fitted"].map((text) => el("th", { scope: "col", text }));
+    return el(
+      "div",
+      {},
+      el(
+        "div",
+        { class: "scroll" },
+        el(
+          "table",
+          { class: "terms" },
+          el("thead", {}, el("tr", {}, ...heads)),
+          el("tbody", {}, ...underGroups(terms, lines)),
+        ),
+      ),
+      el("p", {
+        class: "soft",
+        text: "With linear constraints there are no ranges: these are the best coefficients.",
+      }),
+    );
+  }
+
   const rangeText = (from, to) => `${show(low(from), 4, -1)} to ${show(high(to), 4, 1)}`;
 
   function coefficientTable(terms) {
+    if (!hasRanges) return plainTable(terms);
     const of = (array) => terms.map((a) => array[a]);
-    const whole = (array) => terms.map((a) => array[features[a]]);
+    const whole = (array) => terms.map((a) => array[memberOf[a]]);
     const at = axis(
       [...of(data.lows), ...whole(data.rangeLow)],
       [...of(data.highs), ...whole(data.rangeHigh)],
     );
     const lines = terms.map((a) => {
-      const f = features[a];
+      const f = memberOf[a];
       const range = rangeText(data.lows[a], data.highs[a]);
       const all = rangeText(data.rangeLow[f], data.rangeHigh[f]);
       return el(
         "tr",
         {},
-        el("th", { scope: "row", text: names[f] }),
+        el("th", { scope: "row", text: memberNames[f] }),
         el("td", { text: show(data.values[a]) }),
         el("td", { text: range }),
         el(
@@ -1245,7 +1317,7 @@
               ...["feature", "fitted", "range", ""].map((text) => el("th", { scope: "col", text })),
             ),
           ),
-          el("tbody", {}, ...lines),
+          el("tbody", {}, ...underGroups(terms, lines)),
         ),
       ),
       el("p", {
@@ -1284,7 +1356,7 @@
     const heads = [
       "row",
       left ? `model ${i + 1}` : "model",
-      "its range",
+      ...(r.low ? ["its range"] : []),
       "models left",
       "all listed",
       "",
@@ -1299,7 +1371,7 @@
       if (left)
         drawn.append(
           stretch("some", at, lows[a], highs[a]),
-          stretch("mine", at, low(r.low[b]), high(r.high[b])),
+          ...(r.low ? [stretch("mine", at, low(r.low[b]), high(r.high[b]))] : []),
           tick("dot", at, r.fitted[b]),
         );
       return el(
@@ -1307,9 +1379,9 @@
         {},
         el("th", { scope: "row", text: label }),
         el("td", { text: left ? show(r.fitted[b]) : "–" }),
-        el("td", { text: left ? rangeText(r.low[b], r.high[b]) : "–" }),
-        el("td", { "data-word": heads[3], text: left ? rangeText(lows[a], highs[a]) : "–" }),
-        el("td", { "data-word": heads[4], text: rangeText(r.allLow[a], r.allHigh[a]) }),
+        ...(r.low ? [el("td", { text: left ? rangeText(r.low[b], r.high[b]) : "–" })] : []),
+        el("td", { "data-word": "models left", text: left ? rangeText(lows[a], highs[a]) : "–" }),
+        el("td", { "data-word": "all listed", text: rangeText(r.allLow[a], r.allHigh[a]) }),
         el("td", { class: "drawn" }, drawn),
       );
     });
@@ -1317,8 +1389,11 @@
       el("p", {
         class: "soft",
         text:
-          "What the chosen model predicts, and how far predictions go within the full tolerance: " +
-          "with this model, with the models left, and with all listed models. " +
+          (r.low
+            ? "What the chosen model predicts, and how far predictions go within the full tolerance: " +
+              "with this model, with the models left, and with all listed models. "
+            : "What the chosen model predicts, and how far apart the predictions of the models left " +
+              "and of all listed models are, each with its best coefficients. ") +
           "These are not prediction intervals: noise is not counted.",
       }),
       el(

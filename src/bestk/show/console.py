@@ -14,6 +14,15 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     n_samples, n_features, n_nodes, seconds : size and cost
     criteria : {"aicc", "bic", "ebic"}; smaller is better
     version : of bestk
+where groups, rules or constraints were asked for also
+    groups : names of the chosen groups, which k counts; a feature on its own is a group, too
+    n_groups : how many groups there are
+    rules : a list of the rules on the choice, in words
+    constraints : a list of {"words", "value", "active", "multiplier"}, one for each linear
+        constraint: its sum, whether that equals a side, and how fast the objective falls if this
+        side is raised
+    kkt_residual : how far the coefficients are from the conditions of a constrained optimum; 0
+        without constraints
 
 ``bestk alternatives`` writes
     k, alpha : as asked for
@@ -29,6 +38,9 @@ With ``--json`` exactly one JSON object goes to standard output, all messages to
     necessary, possible, useless : names of features of all, some, none of these models
     copies : a list of pairs of names: the first repeats the second, and only the second is listed
     n_samples, n_features, n_nodes, seconds, version
+where groups, rules or constraints were asked for also
+    rules, constraints : in words, as lists
+    "groups" of each model : their names
 
 ``bestk path`` writes
     criterion, chosen : its name and the model it chooses
@@ -70,6 +82,7 @@ from rich.table import Table
 from bestk.results.gaps import percent, relative_gap
 
 if TYPE_CHECKING:
+    from bestk.base.structure import Structure
     from bestk.readers.data import Data
     from bestk.results.completeness import CompletenessCertificate
     from bestk.results.result import Result
@@ -133,6 +146,30 @@ def model_document(result: "Result") -> dict[str, Any]:
         "seconds": result.seconds,
         "criteria": {name: result.criterion(name) for name in CRITERIA},
         "version": __version__,
+        **_structure_document(result),
+    }
+
+
+def _structure_document(result: "Result") -> dict[str, Any]:
+    from bestk.results.result import active_constraints
+
+    structure = result.structure
+    if structure is None:
+        return {}
+    parts = zip(
+        structure.constraint_words,
+        (structure.matrix @ result.coef).tolist(),
+        active_constraints(result).tolist(),
+        result.multipliers.tolist(),
+        strict=True,
+    )
+    keys = ("words", "value", "active", "multiplier")
+    return {
+        "groups": result.group_names,
+        "n_groups": structure.n_groups,
+        "rules": list(structure.words),
+        "constraints": [dict(zip(keys, part, strict=True)) for part in parts],
+        "kkt_residual": result.kkt_residual,
     }
 
 
@@ -142,7 +179,10 @@ def list_document(found: "NearOptimal") -> dict[str, Any]:
 
     best = model_document(found.best)
     del best["version"]
-    names = found.names
+    names, structure = found.names, found.structure
+    asked = {}
+    if structure is not None:
+        asked = {"rules": list(structure.words), "constraints": list(structure.constraint_words)}
     return {
         "k": found.k,
         "alpha": found.alpha,
@@ -162,6 +202,7 @@ def list_document(found: "NearOptimal") -> dict[str, Any]:
                 "objective": model.objective,
                 "worse_by": _worse_by(found, model),
                 "borderline": model.is_borderline,
+                **_groups_of(found, model),
             }
             for model in found.models
         ],
@@ -174,7 +215,15 @@ def list_document(found: "NearOptimal") -> dict[str, Any]:
         "n_nodes": found.n_nodes,
         "seconds": found.seconds,
         "version": __version__,
+        **asked,
     }
+
+
+def _groups_of(found: "NearOptimal", model: "NearModel") -> dict[str, list[str]]:
+    structure = found.structure
+    if structure is None:
+        return {}
+    return {"groups": [structure.group_names[g] for g in structure.groups_of(model.support)]}
 
 
 def _worse_by(found: "NearOptimal", model: "NearModel") -> float:
@@ -272,30 +321,57 @@ def show_data(data: "Data", result: "Result") -> None:
 
 def show_model(result: "Result") -> None:
     """Terms and coefficients, what was proven, and what to do where something was not."""
-    console = stdout()
+    from bestk.results.result import grouped_support, uncounted
+
+    console, free = stdout(), uncounted(result)
     terms = _table()
     terms.add_column("term")
     terms.add_column("coefficient", justify="right")
     if result.fit_intercept:
         terms.add_row("[italic]intercept[/]", f"{result.intercept:.6g}")
-    for j in result.support:
-        terms.add_row(escape(result.name(j)), f"{result.coef[j]:.6g}")
+    for group, features in grouped_support(result):
+        if group:
+            terms.add_row(escape(group), "")
+        for j in features:
+            mark = " [dim](not counted)[/]" if j in free else ""
+            name = f"{'  ' if group else ''}{escape(result.name(j))}{mark}"
+            terms.add_row(name, f"{result.coef[j] + 0.0:.6g}")
     facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     for name, value in _facts(result).items():
         facts.add_row(f"[dim]{name}[/]", value)
     assumed = [f"[dim]Assumed:[/] {escape(text)}" for text in result.assumptions]
     bounded = [f"[yellow]{escape(result.bound_remark)}[/]"] if result.at_bounds else []
-    for part in ("", terms, "", facts, "", _verdict(result), *bounded, *assumed):
+    active = _active(result)
+    for part in ("", terms, *active, "", facts, "", _verdict(result), *bounded, *assumed):
         console.print(part)
 
 
+def _active(result: "Result") -> list[Any]:
+    """Constraints that hold with equality, with their multipliers."""
+    from bestk.results.result import active_constraints
+
+    active = active_constraints(result).nonzero()[0].tolist()
+    if result.structure is None or not active:
+        return []
+    table = _table()
+    table.add_column("active constraint", overflow="fold")
+    table.add_column("multiplier", justify="right", no_wrap=True)
+    for i in active[:_MOST_NAMES]:
+        words = escape(result.structure.constraint_words[i])
+        table.add_row(words, f"{result.multipliers[i]:.4g}")
+    left = len(active) - _MOST_NAMES
+    return ["", table, *([f"[dim]... and {left:,} more[/]"] if left > 0 else [])]
+
+
 def _facts(result: "Result") -> dict[str, str]:
+    constrained = result.structure is not None and len(result.structure.matrix)
     return {
         "objective": f"{result.objective:.10g}",
         "lower bound": f"{result.lower_bound:.10g}",
         "gap": percent(result.gap),
         "R²": f"{result.r2:.6g}",
         "AICc, BIC": f"{result.criterion('aicc'):.6g}, {result.criterion('bic'):.6g}",
+        **({"KKT residual": f"{result.kkt_residual:.2g}"} if constrained else {}),
         "nodes": f"{result.n_nodes:,}",
         "seconds": f"{result.seconds:.3g}",
     }
@@ -304,12 +380,15 @@ def _facts(result: "Result") -> dict[str, str]:
 def _verdict(result: "Result") -> str:
     from bestk.results.status import Status
 
-    features = f"at most {result.k} feature{'s' if result.k != 1 else ''}"
+    features = f"at most {_units(result.k, result.structure)}"
+    kind, one = ("model", "a model")
+    if result.structure is not None:
+        kind, one = ("admissible model", "an admissible model")
     if result.status is Status.PERFECT_FIT:
         return f"[bold green]Proven:[/] {result.status.advice}"
     better = f" by more than {percent(result.gap)}" if result.gap > 0 else ""
     if result.is_proven:
-        return f"[bold green]Proven:[/] no model with {features} is better{better}."
+        return f"[bold green]Proven:[/] no {kind} with {features} is better{better}."
     if result.is_closed:
         return (
             f"[bold yellow]Conditional:[/] no model with {features} inside the box is "
@@ -323,7 +402,7 @@ def _verdict(result: "Result") -> str:
         advice = "try --alpha above 0 or bounds; what is left of it is rounding"
     where = " inside the box" if result.is_conditional else ""
     return (
-        f"[bold yellow]Not proven ({result.status}):[/] a model with {features}{where} may be "
+        f"[bold yellow]Not proven ({result.status}):[/] {one} with {features}{where} may be "
         f"better, but by {percent(result.gap)} at most. To close the gap, {advice}."
     )
 
@@ -339,16 +418,17 @@ def _models(found: "NearOptimal") -> Table:
     table = _table()
     for head in ("objective", "worse by", "size"):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("features", overflow="fold")
+    table.add_column(_many(found.structure), overflow="fold")
     for model in found.models[:_MOST_MODELS]:
+        names = _named(found, model.support)
         share = _worse_by(found, model)
         is_doubtful = model.is_borderline and not found.only_k
         mark = " [yellow](at the threshold up to rounding)[/]" if is_doubtful else ""
         table.add_row(
             f"{model.objective:.7g}",
             percent(share) if math.isfinite(share) else "",
-            str(model.size),
-            (escape(", ".join(model.names)) or "[italic]none[/]") + mark,
+            str(len(names)),
+            (escape(", ".join(names)) or "[italic]none[/]") + mark,
         )
     return table
 
@@ -359,16 +439,19 @@ def _more(found: "NearOptimal") -> list[str]:
 
 
 def _common(found: "NearOptimal") -> Table:
+    from bestk.show.structure import n_units, names_of
+
+    total = n_units(found.structure, found.n_features)
     facts = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
     above = "" if found.within is None else f", {100 * found.within:.6g}% above the best"
     copies = [f"{found.names[a]} repeats {found.names[b]}" for a, b in found.copies]
     rows = {
         "models": f"{len(found):,}",
-        "best": f"{found.best.objective:.10g} with {_some(found.best.names)}",
+        "best": f"{found.best.objective:.10g} with {_some(names_of(found.best))}",
         "threshold": f"{found.threshold:.10g}{above}",
-        "in all of these": _some([found.names[j] for j in found.necessary]),
-        "in some": _some([found.names[j] for j in found.possible]),
-        "in none": f"{len(found.useless):,} of {found.n_features:,} features",
+        "in all of these": _some(_named(found, found.necessary)),
+        "in some": _some(_named(found, found.possible)),
+        "in none": f"{len(_named(found, found.useless)):,} of {total:,} {_many(found.structure)}",
         "copies": _some(copies),
         "nodes": f"{found.n_nodes:,}",
         "seconds": f"{found.seconds:.3g}",
@@ -393,7 +476,8 @@ def _list_verdict(found: "NearOptimal") -> list[str]:
     if found.complete:
         colour = "yellow" if where else "green"
         head = f"[bold {colour}]Complete{where}:[/]"
-        lines.append(f"{head} {_claim(found.k, found.only_k, where)}.")
+        claim = _claim(found.k, found.only_k, where, found.structure)
+        lines.append(f"{head} {claim}.")
     else:
         lines.append(_incomplete(found, where))
     if found.within is not None and not found.best.is_closed:
@@ -405,17 +489,35 @@ def _list_verdict(found: "NearOptimal") -> list[str]:
     return lines
 
 
-def _claim(k: int, only_k: bool, where: str = "") -> str:
+def _claim(k: int, only_k: bool, where: str = "", structure: "Structure | None" = None) -> str:
+    units = _units(k, structure)
     if only_k:
-        return f"no other model with exactly {_features(k)}{where} is better than the last of these"
+        return f"no other model with exactly {units}{where} is better than the last of these"
+    every = "every model" if structure is None else "every admissible model"
     return (
-        f"every model with at most {_features(k)}{where} up to the threshold is one of these, or "
-        "one of these with features added"
+        f"{every} with at most {units}{where} up to the threshold is one of these, or "
+        f"one of these with {_many(structure)} added"
     )
 
 
-def _features(k: int) -> str:
-    return f"{k} feature{'s' if k != 1 else ''}"
+def _units(k: int, structure: "Structure | None") -> str:
+    """k in words, such as "3 groups"."""
+    return f"{k} {_many(structure)}" if k != 1 else f"1 {_many(structure)[:-1]}"
+
+
+def _many(structure: "Structure | None") -> str:
+    """What k counts."""
+    from bestk.show.structure import unit_of
+
+    return f"{unit_of(structure)}s"
+
+
+def _named(found: "NearOptimal", features: Any) -> list[str]:
+    """Names of features, or of the groups that they make up."""
+    structure = found.structure
+    if structure is None or not structure.has_groups:
+        return [found.names[j] for j in features]
+    return [structure.group_names[g] for g in structure.groups_of(features)]
 
 
 def _incomplete(found: "NearOptimal", where: str) -> str:
@@ -445,17 +547,19 @@ def show_list_verification(proof: "CompletenessCertificate", verification: Any) 
     n = len(proof.models)
     stdout().print(
         f"A list of {n:,} model{'s' if n != 1 else ''}, which claims that "
-        f"{_claim(proof.k, proof.only_k)}."
+        f"{_claim(proof.k, proof.only_k, structure=proof.structure)}."
     )
     typer.echo(verification)
 
 
 def show_path(path: "Path", criterion: str) -> None:
+    from bestk.show.structure import names_of
+
     chosen = path.best(criterion).k
     table = _table()
     for head in ("k", "objective", "gap", "R²", criterion):
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("features", overflow="fold")
+    table.add_column(_many(path.results[0].structure), overflow="fold")
     for result in path.results:
         open_or_not = "conditional" if result.is_closed else "not proven"
         mark = "" if result.is_proven else f" [yellow]({open_or_not})[/]"
@@ -465,7 +569,7 @@ def show_path(path: "Path", criterion: str) -> None:
             percent(result.gap),
             f"{result.r2:.4f}",
             f"{result.criterion(criterion):.2f}",
-            escape(", ".join(result.names)) + mark,
+            escape(", ".join(names_of(result))) + mark,
             style="bold" if result.k == chosen else None,
         )
     console = stdout()

@@ -17,6 +17,7 @@ import numpy as np
 
 from bestk.show.html import Html, count, fact_list, number, section, tag
 from bestk.show.plots import percent
+from bestk.show.structure import label_units, n_units, rules_of_list, structure_of, unit_of
 
 # More rows than this are not shown: predictions take 3 numbers for each model and row.
 MAX_ROWS = 20
@@ -55,7 +56,7 @@ def explorer_page(found: Any, X: Any = None) -> str:
     script = _resource("_explorer.js")
     data = explorer_data(found, X)
     most = "" if found.only_k else "at most "
-    title = f"Near-optimal models with {most}{found.k} of {found.n_features} features"
+    title = f"Near-optimal models with {most}{found.k} of {_total(found)}"
     head = tag(
         "head",
         Html('<meta charset="utf-8">'),
@@ -67,7 +68,7 @@ def explorer_page(found: Any, X: Any = None) -> str:
     date = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     body = tag(
         "body",
-        tag("main", tag("h1", title), *_introduction(found), *_places(X)),
+        tag("main", tag("h1", title), *_introduction(found), *_places(found, X)),
         tag("footer", f"Made by bestk {__version__} on {date}."),
         tag("script", Html(_safe_json(data)), id="data", type="application/json"),
         tag("script", Html(script)),
@@ -78,42 +79,82 @@ def explorer_page(found: Any, X: Any = None) -> str:
 def explorer_data(found: Any, X: Any = None) -> dict[str, Any]:
     """What the script needs, as flat lists; features are numbered anew, used ones first.
 
-    Ranges are rounded outwards and the objectives are not rounded.
+    Where k counts groups, these stand for features, and ``members`` has the features themselves:
+    coefficients are theirs. Ranges are rounded outwards and the objectives are not rounded. There
+    are no ranges under linear constraints.
     """
     models = found.models
-    flat = np.concatenate([[], *(np.asarray(m.support) for m in models)]).astype(np.int64)
-    used = np.unique(np.concatenate([flat, np.asarray(found.include, dtype=np.int64)]))
-    in_best = [int(np.searchsorted(used, j)) for j in found.best.support if j in used]
-    unused = np.setdiff1d(np.arange(found.n_features), used)
-    ranges = np.asarray(found.coefficient_ranges(), dtype=float)[used]
-    limits = np.concatenate([np.empty((0, 2)), *found.model_ranges()])
+    structure = structure_of(found)
+    label, names = label_units(structure, found.names)
+    supports = [np.asarray(m.support, dtype=np.int64) for m in models]
+    own = [np.unique(label[support]) for support in supports]
+    flat = np.concatenate([[], *own]).astype(np.int64)
+    given = np.unique(label[np.asarray(found.include, dtype=np.int64)])
+    free = np.unique(label[np.asarray(getattr(found, "free", ()), dtype=np.int64)])
+    used = np.unique(np.concatenate([flat, given]))
+    best = np.unique(label[np.asarray(found.best.support, dtype=np.int64)])
+    in_best = [int(np.searchsorted(used, j)) for j in best if j in used]
+    unused = np.setdiff1d(np.arange(len(names)), used)
+    features = np.unique(np.concatenate([[], *supports])).astype(np.int64)
+    is_grouped = unit_of(structure) == "group"
     values = np.concatenate([[], *(np.asarray(m.values, dtype=float) for m in models)])
     return {
         "k": int(found.k),
+        "unit": unit_of(structure),
+        "hasRules": structure is not None and bool(structure.rows),
         "onlyK": bool(found.only_k),
         "best": float(found.best.objective),
         "bestSupport": in_best,
-        "bestUnlisted": [str(found.names[j]) for j in found.best.support if j not in used],
+        "bestUnlisted": [names[j] for j in best if j not in used],
         "threshold": float(found.threshold),
         "scale": _scale(found),
         "complete": bool(found.complete),
         "completeBelow": _finite(found.complete_below),
-        "names": [str(found.names[j]) for j in used],
-        "include": np.searchsorted(used, found.include).tolist(),
-        "rangeLow": _rounded(ranges[:, 0], _DIGITS, ROUND_FLOOR),
-        "rangeHigh": _rounded(ranges[:, 1], _DIGITS, ROUND_CEILING),
-        "unused": [str(found.names[j]) for j in unused[:MAX_UNUSED]],
+        "names": [names[j] for j in used],
+        "include": np.searchsorted(used, given).tolist(),
+        "unused": [names[j] for j in unused[:MAX_UNUSED]],
         "unusedCount": len(unused),
         "copies": [[str(found.names[a]), str(found.names[b])] for a, b in found.copies],
         "objectives": [float(m.objective) for m in models],
         "intercepts": _rounded([m.intercept for m in models], _DIGITS),
         "borderline": [i for i, m in enumerate(models) if m.is_borderline],
-        "sizes": [len(m.support) for m in models],
+        "sizes": [len(one) for one in own],
         "features": np.searchsorted(used, flat).tolist(),
+        "free": np.searchsorted(used, np.intersect1d(free, used)).tolist(),
+        "members": _members(found, used, features, label, supports) if is_grouped else None,
         "values": _rounded(values, _DIGITS),
+        **_ranges(found, features if is_grouped else used),
+        "rows": _predictions(found, X),
+    }
+
+
+def _members(found, used, features, label, supports):
+    """Features with the groups they belong to, as models have them."""
+    flat = np.concatenate([[], *supports]).astype(np.int64)
+    return {
+        "names": [str(found.names[j]) for j in features],
+        "groups": np.searchsorted(used, label[features]).tolist(),
+        "sizes": [len(support) for support in supports],
+        "features": np.searchsorted(features, flat).tolist(),
+    }
+
+
+def _has_ranges(found):
+    structure = structure_of(found)
+    return structure is None or not len(structure.matrix)
+
+
+def _ranges(found, features):
+    """Of coefficients: over all models, and flat for each model."""
+    if not _has_ranges(found):
+        return dict.fromkeys(("rangeLow", "rangeHigh", "lows", "highs"))
+    ranges = np.asarray(found.coefficient_ranges(), dtype=float)[features]
+    limits = np.concatenate([np.empty((0, 2)), *found.model_ranges()])
+    return {
+        "rangeLow": _rounded(ranges[:, 0], _DIGITS, ROUND_FLOOR),
+        "rangeHigh": _rounded(ranges[:, 1], _DIGITS, ROUND_CEILING),
         "lows": _rounded(limits[:, 0], _DIGITS, ROUND_FLOOR),
         "highs": _rounded(limits[:, 1], _DIGITS, ROUND_CEILING),
-        "rows": _predictions(found, X),
     }
 
 
@@ -122,6 +163,8 @@ def _predictions(found, X):
     if X is None:
         return None
     rows = X[:MAX_ROWS]
+    if not _has_ranges(found):
+        return _fitted(found, rows)
     whole = np.asarray(found.prediction_range(rows), dtype=float)
     each = np.asarray(found.predictions(rows), dtype=float)
     labels = rows.index if hasattr(rows, "iloc") else range(len(whole))
@@ -135,24 +178,54 @@ def _predictions(found, X):
     }
 
 
+def _fitted(found, rows):
+    """The same without ranges of coefficients: models differ, and each has one prediction."""
+    values = np.asarray(rows, dtype=float)
+    each = [m.intercept + values[:, m.support] @ np.asarray(m.values) for m in found.models]
+    fitted = np.reshape(each, (len(found.models), len(values)))
+    labels = rows.index if hasattr(rows, "iloc") else range(len(values))
+    some = fitted if len(fitted) else np.full((1, len(values)), np.nan)
+    return {
+        "labels": [str(label) for label in labels],
+        "allLow": _rounded(some.min(axis=0), _PREDICTION_DIGITS, ROUND_FLOOR),
+        "allHigh": _rounded(some.max(axis=0), _PREDICTION_DIGITS, ROUND_CEILING),
+        "low": None,
+        "fitted": _rounded(fitted.ravel(), _PREDICTION_DIGITS),
+        "high": None,
+    }
+
+
 # What the head says
+
+
+def _total(found):
+    """Such as "12 groups": what k counts, and how many there are."""
+    structure = structure_of(found)
+    return f"{n_units(structure, found.n_features)} {unit_of(structure)}s"
 
 
 def _introduction(found):
     yield _verdict(found)
     text = _only_k(found) if found.only_k else _irreducible(found)
+    structure = structure_of(found)
+    label, _ = label_units(structure, found.names)
     for word, some in (("has", found.include), ("lacks", found.exclude)):
         if len(some):
-            text += f" As you asked, every model {word} {count(len(some), 'given feature')}."
+            n = len(np.unique(label[np.asarray(some, dtype=np.int64)]))
+            given = count(n, f"given {unit_of(structure)}")
+            text += f" As you asked, every model {word} {given}."
     yield tag("p", text)
     yield tag(
         "p",
         tag("strong", "This is not a confidence set."),
         " It tells which models fit these data nearly equally well, not which of them are probably "
-        "true, and its ranges are not confidence intervals. Other data would give another set.",
+        "true"
+        + (", and its ranges are not confidence intervals" if _has_ranges(found) else "")
+        + ". Other data would give another set.",
         class_="warning",
     )
     yield fact_list(_facts(found))
+    yield rules_of_list(found)
     borderline = sum(bool(model.is_borderline) for model in found.models)
     if borderline:
         equal = "equals the threshold" if borderline == 1 else "equal the threshold"
@@ -165,16 +238,29 @@ def _introduction(found):
 def _irreducible(found):
     models = f"{len(found.models):,} {'model' if len(found.models) == 1 else 'models'}"
     worse = percent(_excess(found, found.threshold))
+    structure = structure_of(found)
+    unit, kind = unit_of(structure), "linear" if structure is None else "admissible linear"
+    alone = f"without any one of its {unit}s it is no longer in the set"
+    if structure is not None:  # a part of it may break a rule
+        alone = f"no model with only a part of its {unit}s is in the set"
     text = (
-        "Several models may fit nearly as well as the best one. This page shows the linear models "
-        f"with at most {found.k} of {found.n_features} features whose objective is at most {worse} "
-        f"{_above(found)}. The list has {models}. Each is as small as it can be: without "
-        "any one of its features it is no longer in the set."
+        f"Several models may fit nearly as well as the best one. This page shows the {kind} models "
+        f"with at most {found.k} of {_total(found)} whose objective is at most {worse} "
+        f"{_above(found)}. The list has {models}. Each is as small as it can be: {alone}."
     )
-    if any(len(model.support) < found.k for model in found.models):
-        text += f" A listed model with more features, up to {found.k}, is near-optimal, too, and "
-        text += "is not listed again."
+    if min(_counted(found), default=found.k) < found.k:
+        allowed = ", as far as the rules allow it," if structure is not None else ""
+        text += f" A listed model with more {unit}s, up to {found.k},{allowed} is near-optimal, "
+        text += "too, and is not listed again."
     return text
+
+
+def _counted(found):
+    """How many groups, or features, of each model k counts."""
+    label, _ = label_units(structure_of(found), found.names)
+    free = label[np.asarray(getattr(found, "free", ()), dtype=np.int64)]
+    supports = (np.asarray(model.support, dtype=np.int64) for model in found.models)
+    return [len(np.setdiff1d(label[support], free)) for support in supports]
 
 
 def _only_k(found):
@@ -208,15 +294,18 @@ def _verdict(found):
 
 def _facts(found):
     within = _excess(found, found.threshold) if found.within is None else found.within
-    sizes = sorted({len(model.support) for model in found.models})
+    unit = unit_of(structure_of(found))
+    label, names = label_units(structure_of(found), found.names)
+    sizes = sorted({len(np.unique(label[np.asarray(m.support, int)])) for m in found.models})
     span = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else sizes[0] if sizes else "–"
     return [
         ("models in the list", f"{len(found.models):,}"),
         ("tolerance", percent(within)),
         ("best objective", number(found.best.objective, 8)),
         ("threshold", number(found.threshold, 8)),
-        ("features in a model", span),
-        ("k, most features", found.k),
+        (f"{unit}s in a model", span),
+        (f"k, most {unit}s", found.k),
+        *([("groups", len(names))] if unit == "group" else []),
         ("p, features", found.n_features),
         ("n, rows", "not known" if found.n_samples is None else found.n_samples),
         ("alpha", number(found.alpha)),
@@ -242,10 +331,10 @@ def _percent_down(share):
     return f"{float(digits):.3g}%"
 
 
-def _places(X):
+def _places(found, X):
     """Where the script puts its parts."""
     yield tag("div", id="tolerance", class_="bar")
-    yield section("Features", tag("div", id="features"))
+    yield section(f"{unit_of(structure_of(found))}s".capitalize(), tag("div", id="features"))
     yield section("What replaces what", tag("div", id="replacements"))
     yield section("Models", tag("div", id="models"))
     if X is not None:

@@ -60,8 +60,8 @@ def fact_list(pairs):
 
 
 def table(heads: Sequence[Any], *rows: Sequence[Any], chosen: int | None = None) -> Html:
-    """A table whose first column names the rows; lists of features are text, the rest numbers."""
-    kinds = [_TEXT if head in ("features", "its terms") else {} for head in heads]
+    """A table whose first column names the rows; lists of names are text, the rest numbers."""
+    kinds = [_TEXT if head in ("features", "groups", "its terms") else {} for head in heads]
     head = [tag("th", h, scope="col", **kind) for h, kind in zip(heads, kinds, strict=True)]
     body = []
     for number, (first, *rest) in enumerate(rows):

@@ -9,6 +9,7 @@ import numpy as np
 
 from bestk.show.axes import BLUE, GREY, RED, axes_or_new, short
 from bestk.show.plots import percent
+from bestk.show.structure import label_units, structure_of, unit_of
 
 # More features, or models, than this are not drawn: dots and names would get too small to read.
 MAX_FEATURES, MAX_MODELS = 25, 60
@@ -20,7 +21,8 @@ def plot_near_optimal(found: Any, ax: Any = None) -> Any:
     """Objectives of near-optimal models, the best first, above dots for the features they have.
 
     Features are sorted by the number of models with them. At most 60 models and 25 features are
-    drawn; the title and the last row tell what is left out.
+    drawn; the title and the last row tell what is left out. Groups of features, where there are
+    some, have a row each.
 
     Parameters
     ----------
@@ -87,29 +89,33 @@ def _draw_objectives(top, found, models):
 
 
 def _draw_dots(ax, found, models):
-    listed = [j for model in found.models for j in np.asarray(model.support).tolist()]
-    times = np.bincount(np.array(listed, dtype=int), minlength=found.n_features)
+    structure = structure_of(found)
+    labels, names = label_units(structure, found.names)
+    held = [np.unique(labels[np.asarray(m.support, dtype=int)]).tolist() for m in found.models]
+    listed = [j for own in held for j in own]
+    times = np.bincount(np.array(listed, dtype=int), minlength=len(names))
     used = np.flatnonzero(times)
     shown = used[np.argsort(-times[used], kind="stable")][:MAX_FEATURES]
     row = {j: i for i, j in enumerate(shown.tolist())}
-    dots = [(x, row[j]) for x, m in enumerate(models, start=1) for j in m.support if j in row]
+    drawn = held[: len(models)]
+    dots = [(x, row[j]) for x, own in enumerate(drawn, start=1) for j in own if j in row]
     for i in range(0, len(shown), 2):
         ax.axhspan(i - 0.5, i + 0.5, color=GREY, alpha=0.1, linewidth=0)
     size = 30 if len(models) <= 30 and len(shown) <= 15 else 12
     ax.scatter(*np.array(dots, dtype=float).reshape(-1, 2).T, s=size, color=BLUE, linewidths=0)
     total = max(len(found.models), 1)
-    labels = [f"{short(str(found.names[j]))}  {_share(times[j], total)}" for j in shown]
+    texts = [f"{short(names[j])}  {_share(times[j], total)}" for j in shown]
     small = "small" if len(shown) <= 15 else "x-small"
-    ax.set_yticks(range(len(shown)), labels, fontsize=small)
+    ax.set_yticks(range(len(shown)), texts, fontsize=small)
     for text in ax.get_yticklabels():
         text.set_parse_math(False)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(max(len(shown), 1) - 0.5, -0.5)
     ax.set_xlim(0.5, max(len(models), 1) + 0.5)
     ax.locator_params(axis="x", integer=True)
-    more = len(used) - len(shown)
-    left = f"; {more} more features are in some model" if more > 1 else ""
-    left = "; 1 more feature is in some model" if more == 1 else left
+    more, unit = len(used) - len(shown), unit_of(structure)
+    left = f"; {more} more {unit}s are in some model" if more > 1 else ""
+    left = f"; 1 more {unit} is in some model" if more == 1 else left
     ax.set_xlabel(f"models, the best first{left}")
 
 

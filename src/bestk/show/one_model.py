@@ -5,8 +5,10 @@ from decimal import ROUND_FLOOR, Context
 import numpy as np
 
 from bestk.results.criteria import CRITERIA
+from bestk.results.result import grouped_support, uncounted
 from bestk.show.html import Html, count, number, table, tag
 from bestk.show.plots import CRITERION_NAMES, percent
+from bestk.show.structure import free_groups, unit_of
 
 
 def equation(result, target="y", constant=None):
@@ -25,9 +27,17 @@ def equation(result, target="y", constant=None):
 
 
 def terms(result):
-    rows = [(result.name(j), number(result.coef[j], 8)) for j in result.support]
+    """Coefficients, those of a group under its name."""
+    free, rows = uncounted(result), []
     if result.fit_intercept:
-        rows.insert(0, (tag("em", "intercept"), number(result.intercept, 8)))
+        rows.append((tag("em", "intercept"), number(result.intercept, 8)))
+    for group, features in grouped_support(result):
+        if group:
+            rows.append((tag("strong", group), Html()))
+        for j in features:
+            mark = [" ", tag("em", "(not counted)")] if j in free else []
+            name = tag("span", result.name(j), *mark, class_="member" if group else None)
+            rows.append((name, number(result.coef[j] + 0.0, 8)))
     return table(["feature", "coefficient"], *rows) if rows else Html()
 
 
@@ -42,16 +52,27 @@ def numbers(result):
         ("lower bound", number(bound, 10)),
         ("gap", percent(result.gap)),
         ("R²", number(result.r2)),
-        ("features chosen", len(result.support)),
-        ("k, most features", result.k),
-        ("p, features", len(result.coef)),
+        *_sizes(result),
         ("n, rows", "not known" if result.n_samples is None else result.n_samples),
         ("alpha", number(result.alpha)),
         ("explained gap", percent(result.explained_gap)),
     ]
     if result.n_samples is not None:
         facts += [(CRITERION_NAMES[name], number(result.criterion(name), 7)) for name in CRITERIA]
+    if result.structure is not None and len(result.structure.matrix):
+        facts.append(("KKT residual", number(result.kkt_residual, 2)))
     return [*facts, ("nodes", result.n_nodes), ("seconds", number(result.seconds, 3))]
+
+
+def _sizes(result):
+    unit, free = unit_of(result.structure), free_groups(result)
+    chosen = len(result.chosen) if unit == "group" else len(result.support)
+    facts = [(f"{unit}s chosen", f"{chosen}, {free} not counted" if free else chosen)]
+    facts.append((f"k, most {unit}s", result.k))
+    if unit == "group":
+        facts.append(("groups", result.structure.n_groups))
+        facts.append(("features chosen", len(result.support)))
+    return [*facts, ("p, features", len(result.coef))]
 
 
 def proof(result):
@@ -62,13 +83,17 @@ def proof(result):
         return "There was nothing to search."
     tree = certificate.tree
     leaves = tree.is_leaf
-    tried = int(np.count_nonzero(leaves & tree.enumerated))
-    bounded = int(np.count_nonzero(leaves)) - tried
+    ruled_out = np.zeros(len(tree), dtype=bool)
+    if certificate.choices is not None:
+        ruled_out = leaves & (certificate.choices.broken != -1)
+    tried = int(np.count_nonzero(leaves & tree.enumerated & ~ruled_out))
+    bounded = int(np.count_nonzero(leaves & ~ruled_out)) - tried
     text = (
         f"The certificate holds a tree of {count(len(tree), 'node')} with "
-        f"{count(tried + bounded, 'leaf', 'leaves')}: {bounded} with a lower bound, {tried} where "
-        "every model left was tried."
+        f"{count(int(np.count_nonzero(leaves)), 'leaf', 'leaves')}: {bounded} with a lower bound, "
+        f"{tried} where every {'admissible ' * (result.structure is not None)}model left was tried"
     )
+    text += f", {ruled_out.sum()} that the rules or k leave empty." if ruled_out.any() else "."
     if not result.is_closed:
         text += " The search ended early; what was left open is counted in the bound."
     chosen = {
@@ -77,10 +102,17 @@ def proof(result):
     }  # fmt: skip
     for word, features in chosen.items():
         if len(features):
-            text += f" {word}: {', '.join(result.name(j) for j in features)}."
+            text += f" {word}: {', '.join(_named(result, features))}."
     for assumption in result.assumptions:
         text += f" Assumed: {assumption}"
     return text
+
+
+def _named(result, features):
+    """Names of features, or of the groups that they make up."""
+    if unit_of(result.structure) == "feature":
+        return [result.name(j) for j in features]
+    return [result.structure.group_names[g] for g in result.structure.groups_of(features)]
 
 
 def settings(result):

@@ -26,6 +26,7 @@ from bestk.show.axes import (
     short,
 )
 from bestk.show.error_plots import draw_lines, draw_surface, position
+from bestk.show.structure import k_label
 
 __all__ = [
     "BLUE",
@@ -131,7 +132,7 @@ def path(path: Any, ax: Any = None, criterion: str | None = None) -> Any:
     if path.is_closed and not path.is_proven:
         title = "All sizes proven inside a chosen box"
     ax.set_title(title)
-    ax.set_xlabel("largest number of features k")
+    ax.set_xlabel(k_label(path.results))
     ax.set_ylabel("objective")
     integer_ticks(ax)
     ax.legend(frameon=False)
@@ -180,7 +181,7 @@ def coefficients(path: Any, ax: Any = None, scale: Any = None) -> Any:
     else:
         outer_legend(ax, lines, names)
     ax.set_title("1 feature enters" if len(features) == 1 else f"{len(features)} features enter")
-    ax.set_xlabel("largest number of features k")
+    ax.set_xlabel(k_label(path.results))
     ax.set_ylabel("coefficient" if scale is None else "scaled coefficient")
     return ax
 
@@ -210,7 +211,7 @@ def cross_validation(cv: Any, ax: Any = None) -> Any:
         draw_surface(ax, cv, choices)
     else:
         draw_lines(ax, cv, choices)
-    ax.set_xlabel("largest number of features k")
+    ax.set_xlabel(k_label([result for path in cv.paths[:1] for result in path[0].results]))
     return ax
 
 

@@ -18,6 +18,7 @@ from bestk.show import plots
 from bestk.show.html import Html, fact_list, fixed, number, page, plus_minus, section, table, tag
 from bestk.show.inline_svg import figures
 from bestk.show.one_model import equation, numbers, proof, settings, terms
+from bestk.show.structure import n_units, names_of, rules_of_folds, rules_section, unit_of
 from bestk.show.verdicts import cv_verdict, discovery_verdict, path_verdict, verdict
 
 
@@ -60,10 +61,11 @@ def result_page(
     pictures = [("Best model and proven bound over time", lambda ax: plots.gap(result, ax))]
     pictures += _predictions(result, X, y)
     return page(
-        title or f"Best model with at most {result.k} of {len(result.coef)} features",
+        title or _title(result),
         verdict(result),
         *_link_to(alternatives),
         section("Model", equation(result, target), terms(result)),
+        rules_section(result),
         section("Numbers", fact_list(numbers(result))),
         section("Pictures", figures(pictures)),
         section("Proof", tag("p", proof(result))),
@@ -116,6 +118,7 @@ def path_page(
             terms(chosen),
             fact_list(numbers(chosen)),
         ),
+        rules_section(chosen),
         section("Settings", settings(chosen)),
     )
 
@@ -141,7 +144,8 @@ def cv_page(cv: Any, *, title: str | None = None) -> str:
         section("Choice", _choices(cv)),
         section("Pictures", figures([picture])),
         section(f"Errors: {cv.measure} ± standard error", _errors(cv)),
-        section("Features of the chosen models", *_chosen_features(cv)),
+        section(f"{_unit_of(cv).capitalize()}s of the chosen models", *_chosen_features(cv)),
+        rules_of_folds([path.results[0] for path in cv.paths[0]]),
         section("Settings", settings(cv.paths[0][0].results[0])),
     )
 
@@ -211,6 +215,15 @@ def discovery_summary(found: Any) -> str:
 # Parts of a page
 
 
+def _title(result):
+    total, unit = n_units(result.structure, len(result.coef)), unit_of(result.structure)
+    return f"Best model with at most {result.k} of {total} {unit}s"
+
+
+def _unit_of(cv):
+    return unit_of(cv.paths[0][0].results[0].structure)
+
+
 def _choose(path, criterion):
     """(model to show, why): by criterion where it is defined, else the largest."""
     require_choice("criterion", criterion, CRITERIA)
@@ -244,10 +257,11 @@ def _sizes(path, chosen):
                 number(result.objective, 8),
                 fixed(result.r2, 4),
                 *scores,
-                ", ".join(result.names) or "none",
+                ", ".join(names_of(result)) or "none",
             ]
         )
-    body = table([*heads, "features"], *rows, chosen=path.results.index(chosen))
+    unit = unit_of(chosen.structure)
+    body = table([*heads, f"{unit}s"], *rows, chosen=path.results.index(chosen))
     note = tag("p", "★ marks the smallest value of a criterion.") if known else Html()
     return Html(body + note)
 
@@ -280,13 +294,16 @@ def _chosen_features(cv):
     """How often the folds agree: a feature that only some folds choose is not a safe finding."""
     i, j = plots.position(cv, *cv.best("min"))
     folds = [path.results[j] for path in cv.paths[i]]
-    times = Counter(feature for result in folds for feature in result.support.tolist())
+    unit = _unit_of(cv)
+    chosen = [(r.chosen if unit == "group" else r.support).tolist() for r in folds]
+    called = folds[0].structure.group_names.__getitem__ if unit == "group" else folds[0].name
+    times = Counter(one for result in chosen for one in result)
     rows = [
-        (folds[0].name(feature), f"{number} of {len(folds)}")
-        for feature, number in sorted(times.items(), key=lambda item: (-item[1], item[0]))
+        (called(one), f"{number} of {len(folds)}")
+        for one, number in sorted(times.items(), key=lambda item: (-item[1], item[0]))
     ]
-    text = f"How many folds choose each feature at the smallest error, k = {cv.ks[j]}:"
-    return tag("p", text), table(["feature", "folds"], *rows)
+    text = f"How many folds choose each {unit} at the smallest error, k = {cv.ks[j]}:"
+    return tag("p", text), table([unit, "folds"], *rows)
 
 
 def _system(found):

@@ -3,6 +3,7 @@
 from bestk.results.status import Status
 from bestk.show.html import tag
 from bestk.show.plots import percent
+from bestk.show.structure import n_units, unit_of
 
 # What a proof inside a box leaves open.
 _OUTSIDE = (
@@ -19,7 +20,8 @@ def verdict(result):
         )
     gap = percent(result.gap)
     where = "inside the box " if result.is_conditional else ""
-    text = f"No admissible model with at most {result.k} of {len(result.coef)} features {where}"
+    total, unit = n_units(result.structure, len(result.coef)), unit_of(result.structure)
+    text = f"No admissible model with at most {result.k} of {total} {unit}s {where}"
     text += f"is better by more than {gap}." if result.gap > 0 else "has a smaller objective."
     remark = f" {result.bound_remark}" if result.at_bounds else ""
     if result.is_proven:

@@ -11,7 +11,7 @@ these, so the largest parts without a listed support are bounded one by one.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -19,16 +19,22 @@ import numpy as np
 
 from bestk.base.collections import is_collection
 from bestk.base.fingerprint import fingerprint, gram_digest, rows_digest
+from bestk.base.structure import Row, Structure
 from bestk.base.validation import as_matrix, as_vector, as_weights, require_device, require_finite
 from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate, ListedModel, SizeProof
 from bestk.verification import evidence as data
-from bestk.verification.cover import cover
+from bestk.verification.cover import Cover, cover
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
 from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.rounding import LONG, UNIT
 from bestk.verification.on_device import open_scan
-from bestk.verification.verify import FloatBackEnd, enumeration_for, threads_for
+from bestk.verification.verify import (
+    FloatBackEnd,
+    enumeration_for,
+    proven_of_choices,
+    threads_for,
+)
 from bestk.verification.wellformed import flaws
 
 # How far a claim may exceed what is verified, of the threshold and of y'y: both were rounded.
@@ -221,8 +227,8 @@ class _ListCheck:
                 self.failures.append(f"the largest support {i} is malformed")
             elif support.size and not (support.min() >= 0 and support.max() < p):
                 self.failures.append(f"the largest support {i} has features out of range")
-        if c.structure is not None:
-            self.failures.append("lists of models with a structure cannot be verified")
+        if self.failures:
+            return False
         for proof in c.proofs:
             found = flaws(self._of_size(proof))
             self.failures += [f"models of size {proof.size}: {flaw}" for flaw in found]
@@ -245,6 +251,8 @@ class _ListCheck:
             upper=c.upper,
             is_box_assumed=c.is_box_assumed,
             free=c.free,
+            structure=self._without_listed(),
+            choices=proof.choices,
             fingerprint=c.fingerprint,
             coef=np.zeros(self.source.n_features),
             intercept=0.0,
@@ -254,6 +262,18 @@ class _ListCheck:
             splits=proof.splits,
             tree=proof.tree,
         )
+
+    def _without_listed(self) -> Structure | None:
+        """The structure where no choice may contain all groups of a listed model."""
+        structure = self.certificate.structure
+        if structure is None:
+            return None
+        nothing, rows = np.zeros(0, dtype=np.int64), list(structure.rows)
+        for model in self.certificate.models:
+            groups = structure.groups_of(np.asarray(model.support, dtype=np.int64))
+            rows.append(Row(groups, nothing, len(groups) - 1, len(structure.words)))
+        words = (*structure.words, "none of the listed models")
+        return replace(structure, rows=tuple(rows), words=words)
 
     # The models of the list ---------------------------------------------------------------------
 
@@ -271,8 +291,9 @@ class _ListCheck:
 
     def _flaws(self, model) -> list[str]:
         c, found = self.certificate, []
-        counted = len(np.setdiff1d(model.support, c.free))
-        if counted > c.k:
+        if c.structure is not None:
+            found += self._flaws_of_choice(model, c.structure)
+        elif (counted := len(np.setdiff1d(model.support, c.free))) > c.k:
             found.append(f"it has {counted} features, more than k = {c.k}")
         if len(np.setdiff1d(c.include, model.support)):
             found.append("it lacks an included feature")
@@ -284,6 +305,30 @@ class _ListCheck:
             found.append("a coefficient is out of its bounds")
         if model.intercept != 0.0 and not c.fit_intercept:
             found.append("it has an intercept, the problem has none")
+        return found
+
+    def _flaws_of_choice(self, model, structure: Structure) -> list[str]:
+        """Does a model with structure obey it?"""
+        c, found = self.certificate, []
+        groups = structure.groups_of(model.support)
+        counted = len(np.setdiff1d(groups, structure.groups_of(c.free)))
+        if len(structure.features_of(groups)) != len(model.support):
+            found.append("it has a part of a group")
+        if counted > c.k:
+            found.append(f"it has {counted} groups, more than k = {c.k}")
+        if np.setdiff1d(c.free, model.support).size:
+            found.append("it lacks a free group")
+        if structure.broken(groups):
+            found.append("it breaks a rule")
+        C, size = structure.matrix[:, model.support], np.abs(model.values).max(initial=0.0)
+        value, parts = C @ model.values, np.abs(C) @ (np.abs(model.values) + 1e-2 * size)
+        for i in range(len(C)):
+            ends = [
+                abs(end) for end in (structure.lower[i], structure.upper[i]) if np.isfinite(end)
+            ]
+            slack = 1e-8 * (parts[i] + max(ends, default=0.0))
+            if not structure.lower[i] - slack <= value[i] <= structure.upper[i] + slack:
+                found.append(f"it is out of constraint {i}")
         return found
 
     # All others ---------------------------------------------------------------------------------
@@ -302,6 +347,9 @@ class _ListCheck:
         except Unfit as reason:
             self.failures.append(str(reason))
             return
+        if claim.structure is not None:
+            self.choices(proof, claim, evidence, pool)
+            return
         self.n_left[proof.size] = len(evidence.live) - evidence.k
         largest, listed = self.certificate.largest, [model.support for model in self._listed]
         known = self._known(evidence, listed if largest is None else largest)
@@ -312,8 +360,27 @@ class _ListCheck:
         enumeration = enumeration_for(claim, evidence, pool, scan, known=known)
         nodes = FloatNodes(claim, evidence, pool)
         proven = cover(claim, FloatBackEnd(evidence, nodes, enumeration))
-        value = float(proven.value) * evidence.unit * (1.0 - 8 * UNIT)
         self.n_supports += enumeration.n_supports
+        least = self._compare(proof, proven, evidence)
+        if largest is not None:
+            self._parts(largest, listed, evidence, enumeration.judge, least)
+
+    def choices(self, proof: SizeProof, claim: Certificate, evidence: Evidence, pool) -> None:
+        """No other choice of groups that the structure allows is below the threshold."""
+        products = None
+        if isinstance(self.source, _Gram):
+            products = data.full_gram(self.source.G, self.source.c, self.source.yy)
+        try:
+            proven, tried = proven_of_choices(claim, evidence, pool, products)
+        except Unfit as reason:
+            self.failures.append(str(reason))
+            return
+        self.n_supports += tried
+        self._compare(proof, proven, evidence)
+
+    def _compare(self, proof: SizeProof, proven: Cover, evidence: Evidence) -> float:
+        """What is proven with what is claimed; the least that is accepted."""
+        value = float(proven.value) * evidence.unit * (1.0 - 8 * UNIT)
         self.assumptions.update(evidence.assumptions)
         self.failures += [f"models of size {proof.size}: {text}" for text in proven.failures]
         least = self.certificate.threshold * (1.0 - _TOLERANCE) - _OF_SIZE * evidence.unit
@@ -323,8 +390,7 @@ class _ListCheck:
                 f"not above {self.certificate.threshold:.12g}; {proven.weakest}"
             )
             self.threshold = min(self.threshold, value)
-        if largest is not None:
-            self._parts(largest, listed, evidence, enumeration.judge, least)
+        return least
 
     def _parts(self, largest, listed, evidence: Evidence, judge, least: float) -> None:
         """Every part of a largest support that contains no listed one is above the threshold."""
@@ -374,7 +440,7 @@ class _ListCheck:
         sizes = [proof.size for proof in c.proofs]
         if len(set(sizes)) < len(sizes):
             self.failures.append("there are two proofs for one size")
-        if c.only_k or c.largest is not None:
+        if c.only_k or c.largest is not None or c.structure is not None:
             if sizes != [c.k]:
                 self.failures.append(f"there is no proof for models of {c.k} features")
             return

@@ -337,9 +337,7 @@ class _Check:
         """(what the tree proves, a share of y'y; the number of supports that were tried)"""
         c = self.certificate
         if c.structure is not None:
-            judge = judge_for(c, evidence, products)
-            exactly = _constrained_exactly(c, evidence, judge.enough)
-            return cover_choices(c, evidence, judge, exactly, pool)
+            return proven_of_choices(c, evidence, pool, products)
         enumeration = enumeration_for(c, evidence, pool, self.device, products)
         nodes = FloatNodes(c, evidence, pool)
         proven = cover(c, FloatBackEnd(evidence, nodes, enumeration))
@@ -442,6 +440,15 @@ def enumeration_for(
     judge = judge_for(certificate, evidence, products)
     target = _target(certificate, evidence.unit)
     return Enumeration(evidence, target, judge, pool, device, known)
+
+
+def proven_of_choices(
+    certificate: Certificate, evidence: Evidence, pool, products=None
+) -> tuple[Cover, int]:
+    """What a tree over choices proves, and the number of supports tried; Unfit for other data."""
+    judge = judge_for(certificate, evidence, products)
+    exactly = _constrained_exactly(certificate, evidence, judge.enough)
+    return cover_choices(certificate, evidence, judge, exactly, pool)
 
 
 def judge_for(certificate: Certificate, evidence: Evidence, products=None) -> Judge:
