@@ -11,6 +11,8 @@ run: serial, threads, or one that does all that an engine may do; some have a de
 NumPy or the kernels themselves, compiled as plain C++. A finding is an exception, a bound
 above the true optimum, a model worse than claimed, a certificate that does not verify, or a false
 one that does; for some seeds also a list of near-optimal models that lacks one or has one too many.
+Every second seed also decides a problem with groups, rules and constraints, against brute force
+over all choices and active sets.
 Where a Gram matrix is all that is known and features are nearly dependent, the result states an
 assumption; a verifier that does not follow is counted as a refusal.
 """
@@ -28,6 +30,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from helpers import choice_checks
 from helpers.devices import Plain, using
 from helpers.emulator import COMPILER, Emulator
 from helpers.engines import Hostile, exploring_with
@@ -282,6 +285,19 @@ def _findings_of_list(seed, instance, settings, source):
             yield "not verified", "a list: " + "; ".join(verdict.failures)
 
 
+def check_structure(seed: int) -> list[Finding]:
+    """Findings of a problem with groups, rules and constraints; for some seeds of a list."""
+    try:
+        choice_checks.check(seed)
+        if seed % 3 == 0:
+            choice_checks.check_list(seed)
+    except AssertionError:
+        return [Finding(seed=seed, kind="structure", text=traceback.format_exc())]
+    except Exception:
+        return [Finding(seed=seed, kind="crash", text=traceback.format_exc())]
+    return []
+
+
 def check_many(seeds: range) -> tuple[Counter, list[Finding]]:
     """(what was tried, findings)."""
     tried, findings = Counter(), []
@@ -291,6 +307,9 @@ def check_many(seeds: range) -> tuple[Counter, list[Finding]]:
         tried[f"({source})"] += 1
         tried[f"({engine_of(seed)})"] += 1
         findings += check(seed)
+        if seed % 2 == 0:
+            tried["structure"] += 1
+            findings += check_structure(seed)
     return tried, findings
 
 
@@ -304,7 +323,7 @@ def main() -> int:
     chosen = arguments.parse_args()
     if chosen.seed is not None:
         print(varied(chosen.seed))
-        for finding in check(chosen.seed):
+        for finding in [*check(chosen.seed), *check_structure(chosen.seed)]:
             print(finding.kind, finding.text, sep=": ")
         return 0
     started, tried, findings = perf_counter(), Counter(), []
@@ -321,7 +340,7 @@ def main() -> int:
                 for finding in found:
                     print(f"seed {finding.seed}: {finding.kind}: {finding.text}", flush=True)
             first = pieces[-1].stop
-    n = sum(tried[regime] for regime in (*REGIMES, "tree"))
+    n = sum(tried[regime] for regime in (*REGIMES, "tree", "structure"))
     kinds = Counter(finding.kind for finding in findings)
     crashes, refused = kinds.pop("crash", 0), kinds.pop("refused", 0)
     wrong = sum(kinds.values())

@@ -4,54 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import choices
+from helpers.choice_checks import check_list
 from helpers.seeds import seeds
 
 from bestk import near_optimal, rules
 from bestk.base.fingerprint import fingerprint, rows_digest
 from bestk.results.completeness import CompletenessCertificate
-from bestk.structure.compose import NoModel
-
-
-def listed(seed: int):
-    """(instance, list, values of all admissible choices); None where there is none."""
-    rng, instance = np.random.default_rng([seed, 11]), choices.make(seed)
-    included, excluded, free = choices.sides(instance)
-    if excluded & (included | free) or instance.problem().yy <= 0.0:
-        return None
-    values = {tuple(z.tolist()): choices.value(instance, z) for z in choices.admissible(instance)}
-    try:
-        found = near_optimal(
-            instance.X, instance.y, instance.k, within=float(rng.choice([0.0, 0.1, 1.0])),
-            **instance.options,
-        )  # fmt: skip
-    except NoModel:
-        assert min(values.values(), default=np.inf) == np.inf
-        return None
-    return instance, found, values
 
 
 @seeds(900, chunk=60)
 def test_lists_are_complete_and_irreducible(seed):
-    case = listed(seed)
-    if case is None:
-        return
-    instance, found, values = case
-    structure, slack = instance.structure, 1e-6 * (found.threshold + found.yy)
-    sets = [set(structure.groups_of(model.support).tolist()) for model in found.models]
-    if not found.complete:
-        assert found.best.status.name != "OPTIMAL" or found.best.gap > 0.0 or slack > 0.0
-        return
-    for chosen, value in values.items():
-        contains = any(one <= set(chosen) for one in sets)
-        assert contains or value >= found.threshold - slack
-        assert not contains or value <= found.threshold + slack
-    for i, one in enumerate(sets):
-        assert not any(other < one for other in sets)
-        assert not structure.broken(np.array(sorted(one), dtype=int)), i
-    weight = instance.options.get("sample_weight")
-    verified = found.certificate.verify(instance.X, instance.y, weight)
-    assert verified or choices.is_beyond_the_verifier(instance), (instance, verified)
+    check_list(seed)
 
 
 @pytest.fixture(scope="module")

@@ -229,3 +229,77 @@ def test_the_page_of_a_real_list(found, page):
         np.testing.assert_allclose(data[name], stub[name], rtol=1e-6)
     assert len(data["rows"]["fitted"]) == 3 * len(real.models)
     assert "Proven complete." in write_explorer(real, None)
+
+
+# Groups, rules and constraints --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    """(X, y, what was asked): groups with nasty names."""
+    X, y = proxies([f"f{j}" for j in range(10)], noise=3.0)
+    groups = {NASTY[0]: ["f0", "f3"], "pair": ["f1", "f2"]}
+    table = pd.DataFrame(X, columns=[NASTY[1], *(f"f{j}" for j in range(1, 10))])
+    groups[NASTY[0]][0] = NASTY[1]
+    asked = {"groups": groups, "rules": [bestk.rules.exclusive("f4", "pair")], "free": ["f9"]}
+    return table, y, asked
+
+
+def check_grouped(real, data):
+    """What is embedded is the list: groups of models, and coefficients of their features."""
+    structure, members = real.structure, data["members"]
+    assert data["unit"] == "group"
+    ends, last = np.cumsum(data["sizes"]), np.cumsum(members["sizes"])
+    for i, model in enumerate(real.models):
+        groups = data["features"][ends[i] - data["sizes"][i] : ends[i]]
+        own = members["features"][last[i] - members["sizes"][i] : last[i]]
+        names = [structure.group_names[g] for g in structure.groups_of(model.support)]
+        assert [data["names"][g] for g in groups] == names
+        assert tuple(members["names"][j] for j in own) == model.names
+        assert {members["groups"][j] for j in own} == set(groups)
+        values = data["values"][last[i] - members["sizes"][i] : last[i]]
+        np.testing.assert_allclose(values, model.values, rtol=1e-7)
+    assert [data["names"][f] for f in data["free"]] == ["f9"]
+
+
+def test_a_page_with_groups(grouped):
+    X, y, asked = grouped
+    real = bestk.near_optimal(X, y, k=3, within=0.6, fit_intercept=True, **asked)
+    assert len(real.models) > 3
+    page = write_explorer(real, None, X[:2])
+    data, text = embedded(page), words(page)
+    check_grouped(real, data)
+    np.testing.assert_allclose(data["lows"], np.concatenate(real.model_ranges())[:, 0], rtol=1e-6)
+    assert data["hasRules"] is True
+    assert "Near-optimal models with at most 3 of 8 groups" in text
+    assert "no model with only a part of its groups is in the set" in text
+    assert real.structure.words[0] in text
+    assert "<script>window" not in page
+    assert "<img" not in page
+
+
+def test_a_page_with_constraints_has_no_ranges(grouped):
+    X, y, asked = grouped
+    more = {"constraints": ["f1 + f2 <= 0.5", "f9 = 0.1"], "exclude": ["f5"]}
+    real = bestk.near_optimal(X, y, k=3, within=0.6, fit_intercept=True, **asked, **more)
+    page = write_explorer(real, None, X[:3])
+    data, text = embedded(page), words(page)
+    check_grouped(real, data)
+    assert data["lows"] is data["rangeLow"] is data["rows"]["low"] is None
+    fitted = [m.intercept + X.to_numpy()[:3, m.support] @ m.values for m in real.models]
+    np.testing.assert_allclose(data["rows"]["fitted"], np.ravel(fitted), rtol=1e-4)
+    assert np.all(data["rows"]["allLow"] <= np.min(fitted, axis=0))
+    assert "f1 + f2 &lt;= 0.5" in page
+    assert "every model lacks 1 given group." in text
+    assert "confidence intervals" not in text
+
+
+def test_rules_without_groups_count_features(grouped):
+    X, y, _ = grouped
+    real = bestk.near_optimal(X, y, k=2, within=0.3, rules=[bestk.rules.exclusive("f4", "f5")])
+    page = write_explorer(real, None)
+    data = embedded(page)
+    assert data["unit"] == "feature"
+    assert data["members"] is None
+    assert "at most 2 of 10 features" in words(page)
+    assert "at most 1 of f4, f5" in words(page)

@@ -12,6 +12,7 @@ import pytest
 from helpers.near_optimal_stub import find, many, proxies
 from test_explorer import NASTY
 
+import bestk
 from bestk import Status
 from bestk.show.explorer import write_explorer
 
@@ -365,3 +366,70 @@ def test_on_paper_the_first_models_are_listed(visit):
     page.emulate_media(media="screen")
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     page.wait_for_function("document.querySelectorAll('#list .row').length < 40")
+
+
+# Groups, rules and constraints --------------------------------------------------------------------
+
+
+def listed(constraints, **options):
+    """A list of models with groups of nasty names; f9 is not counted."""
+    X, y = proxies([f"f{j}" for j in range(10)], noise=3.0)
+    table = pd.DataFrame(X, columns=[NASTY[1], *(f"f{j}" for j in range(1, 10))])
+    groups = {NASTY[0]: [NASTY[1], "f3"], "pair": ["f1", "f2"]}
+    asked = {"groups": groups, "rules": [bestk.rules.exclusive("f4", "pair")], "free": ["f9"]}
+    more = {"constraints": constraints} if constraints else {}
+    return table, bestk.near_optimal(
+        table, y, k=3, within=0.6, fit_intercept=True, **asked, **more, **options
+    )
+
+
+@pytest.mark.parametrize("constraints", [(), ["f1 + f2 <= 0.5", "f9 = 0.1"]])
+@pytest.mark.parametrize("width", [360, 1100])
+def test_groups_are_chosen_as_a_whole(visit, constraints, width):
+    X, real = listed(constraints)
+    scheme = "dark" if width == 360 else "light"
+    page = visit(real, X[:3], viewport={"width": width, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("window.hacked") is None
+    structure = real.structure
+    held = [{structure.group_names[g] for g in structure.groups_of(m.support)} for m in real]
+    every = set.intersection(*held)
+    assert set(group(page, "every")) == every
+    assert set(group(page, "some")) == set.union(*held) - every
+    assert "not counted" in feature(page, "f9").inner_text()
+    rows = page.locator("#list .row .names")
+    assert set(rows.first.inner_text().split(", ")) == held[0]
+    assert page.locator("#list .row").first.locator("span").nth(2).inner_text() == str(len(held[0]))
+
+    name = next(n for n in ("pair", NASTY[0]) if n in set.union(*held) - every)
+    feature(page, name).click()
+    count = sum(name in own for own in held)
+    assert page.locator("#count").inner_text().startswith(f"{count} of {len(real)} models left")
+    best = next(model for model, own in zip(real, held, strict=True) if name in own)
+    body = page.locator("#detail .terms tbody")
+    assert body.locator("th[scope=row]").count() == best.size
+    assert body.locator("tr.head").get_by_text(name, exact=True).count() == 1
+    assert set(body.locator("th[scope=row]").all_inner_texts()) == set(best.names)
+    assert page.locator("#detail .range").count() == (0 if constraints else best.size)
+    assert page.locator(".predictions tbody tr").count() == 3
+
+
+def test_room_for_more_depends_on_the_rules(visit):
+    _, real = listed(())
+    page = visit(replace(real, k=real.k + 1))
+    name = group(page, "some")[0]
+    lacking = sum(name not in own for own in page.locator("#list .names").all_inner_texts())
+    assert lacking > 0
+    feature(page, name).click()
+    note = page.locator("#note").inner_text()
+    assert "room for what is required: where the rules allow to add it" in note
+    assert note.startswith(f"{lacking} more model")
+
+
+def test_free_groups_take_no_room(visit):
+    _, real = listed(())
+    assert {len(real.structure.groups_of(m.support)) for m in real} == {2}  # f9 and another one
+    for k, has_room in ((1, False), (2, True)):
+        page = visit(replace(real, k=k))
+        feature(page, group(page, "some")[0]).click()
+        assert ("room for what is required" in page.locator("#note").inner_text()) == has_room

@@ -59,6 +59,7 @@ def make_cv(n_alphas):
         mean=mean,
         standard_error=standard_error,
         measure="mean squared error",
+        paths=(),
         best=lambda rule="min": (float(alphas[1]), 4) if rule == "min" else (float(alphas[0]), 2),
     )
 

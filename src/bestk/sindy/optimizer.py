@@ -192,13 +192,13 @@ class OKRidge(BaseOptimizer):
         )
         targets = [first, *(first.with_target(y[:, i]) for i in range(1, n_equations))]
         self.problems_ = [
-            target.with_alpha(alphas[i]).with_bounds(_of_equation(self.bounds, i))
+            target.with_alpha(alphas[i]).with_bounds(of_equation(self.bounds, i))
             for i, target in enumerate(targets)
         ]
         patience, problems = Patience(), self.problems_
 
         def question(i: int) -> _Question:
-            include, exclude = _of_equation(self.include, i), _of_equation(self.exclude, i)
+            include, exclude = of_equation(self.include, i), of_equation(self.exclude, i)
             ks = [sizes[i]]
             if self.total_k is not None:
                 least = 0 if include is None else len(np.atleast_1d(include))
@@ -206,9 +206,9 @@ class OKRidge(BaseOptimizer):
             asked = Asked(
                 include=include,
                 exclude=exclude,
-                free=_of_equation(self.free, i),
-                rules=_of_equation(self.rules, i),
-                constraints=_of_equation(self.constraints, i),
+                free=of_equation(self.free, i),
+                rules=of_equation(self.rules, i),
+                constraints=of_equation(self.constraints, i),
             )
             return _Question(i, ks, asked, self._guess(i))
 
@@ -333,6 +333,6 @@ def _one_each(name: str, option: Any, n_equations: int) -> list:
     return list(option)
 
 
-def _of_equation(option: Any, equation: int) -> Any:
+def of_equation(option: Any, equation: int) -> Any:
     """An option that may be given for all equations at once or as {equation: value}."""
     return option.get(equation) if isinstance(option, Mapping) else option

@@ -24,7 +24,7 @@ from bestk.selection.path import Path, as_sizes
 from bestk.selection.problem import Problem
 from bestk.sindy.differentiation import least_rows, method_for
 from bestk.sindy.discovery import Discovery
-from bestk.sindy.optimizer import OKRidge
+from bestk.sindy.optimizer import OKRidge, of_equation
 from bestk.sindy.patience import Patience
 from bestk.sindy.trajectories import Trajectories
 
@@ -41,6 +41,16 @@ def discover(
     alphas: Iterable[float] = (1e-5, 1e-3, 1e-2, 0.05, 0.2),
     validation: float = 1 / 3,
     criterion: str = "aicc",
+    bounds: Any = None,
+    include: Any = None,
+    exclude: Any = None,
+    free: Any = None,
+    rules: Any = None,
+    constraints: Any = None,
+    constraint_lhs: Any = None,
+    constraint_rhs: Any = None,
+    constraint_order: str = "target",
+    equality: bool = True,
     gap_tol: float = 0.0,
     time_limit: float | None = 30.0,
     device: str = "cpu",
@@ -81,6 +91,12 @@ def discover(
         What is least for the chosen model. Rows close in time are not independent, which AICc takes
         them to be: if it takes too many terms, BIC and EBIC (with p candidates,
         ``K ln m + m ln(RSS / m) + 2 ln C(p, K)``) ask for more evidence.
+    bounds, include, exclude, free, rules, constraints
+        What is asked of all equations or, as {equation: ...}, of some; terms by name or number. See
+        :class:`bestk.sindy.OKRidge`.
+    constraint_lhs, constraint_rhs, constraint_order, equality
+        Constraints across equations, as for :class:`bestk.sindy.OKRidge`. Sizes and one penalty for
+        all equations are then chosen without them, and the final equations are one problem.
     gap_tol, time_limit, device, client : float, float or None, str, Client or None
         As in :func:`bestk.solve`; the limit is for each single search. With a client, equations are
         shared out to its workers.
@@ -132,18 +148,29 @@ def discover(
     terms = tuple(library.get_feature_names(list(data.names)))
     sizes = sorted({min(k, len(terms)) for k in sizes})
     patience = Patience()
-    grids = _grids(rows, terms, sizes, penalties, settings, n_jobs, patience)
+    asked = {
+        "bounds": bounds, "include": include, "exclude": exclude, "free": free, "rules": rules,
+        "constraints": constraints,
+    }  # fmt: skip
+    cross = {
+        "constraint_lhs": constraint_lhs, "constraint_rhs": constraint_rhs,
+        "constraint_order": constraint_order, "equality": equality,
+    }  # fmt: skip
+    grids = _grids(rows, terms, sizes, penalties, asked, settings, n_jobs, patience)
     scores = np.array(
         [_scores(grid, sizes, penalties, criterion, *unseen.of(i)) for i, grid in enumerate(grids)]
     )
-    choices = [_choice(grid, score) for grid, score in zip(grids, scores, strict=True)]
-    model = _fit(data, library, method, terms, choices, patience.limited(settings), n_jobs)
+    shared = None if constraint_lhs is None else _shared_penalty(scores)
+    pairs = zip(grids, scores, strict=True)
+    choices = [_choice(grid, score, sizes, shared) for grid, score in pairs]
+    limited = patience.limited(settings)
+    model = _fit(data, library, method, terms, choices, asked | cross, limited, n_jobs)
     optimizer = model.optimizer
     patience.watch(optimizer.results_)
     return Discovery(
         model=model,
         results=optimizer.results_,
-        runners_up=_runners_up(optimizer, settings, n_jobs, patience),
+        runners_up=_runners_up(optimizer, asked, settings, n_jobs, patience),
         states=data.names,
         terms=terms,
         ks=np.array(sizes),
@@ -192,6 +219,7 @@ def _grids(
     terms: tuple[str, ...],
     ks: list[int],
     alphas: list[float],
+    asked: dict[str, Any],
     settings: Settings,
     n_jobs: Any,
     patience: Patience,
@@ -200,8 +228,10 @@ def _grids(
 
     def search(i: int, settings: Settings) -> dict[float, Path]:
         problem = first if i == 0 else first.with_target(rows.of(i)[1])
+        own = {name: of_equation(value, i) for name, value in asked.items()}
+        problem = problem.with_bounds(own.pop("bounds"))
         options = patience.limited(settings).as_options()
-        grid = problem.solve_grid(ks, alphas, **options)
+        grid = problem.solve_grid(ks, alphas, **own, **options)
         patience.watch(result for path in grid.values() for result in path.results)
         return grid
 
@@ -239,12 +269,23 @@ def score_of(criterion: str, rss: float, m: int, size: int, p: int) -> float:
     return float(size * np.log(m) + fit + choices)
 
 
-def _choice(grid: dict[float, Path], scores: np.ndarray) -> Result:
-    """The model of least score; of ties the one with fewer terms, then the first alpha."""
+def _shared_penalty(scores: np.ndarray) -> int:
+    """The place of the penalty whose best models of all equations have the least total score."""
+    return int(np.argmin(scores.min(axis=2).sum(axis=0)))
+
+
+def _choice(
+    grid: dict[float, Path], scores: np.ndarray, ks: list[int], shared: int | None = None
+) -> Result:
+    """The model of least score; of ties the one with fewer terms, then the first alpha.
+
+    With a penalty that is shared, among its models alone.
+    """
     ranked = [
-        (scores[i, j], np.count_nonzero(result.coef), i, j)
+        (scores[i, ks.index(result.k)], np.count_nonzero(result.coef), i, j)
         for i, path in enumerate(grid.values())
         for j, result in enumerate(path.results)
+        if shared is None or i == shared
     ]
     _, _, i, j = min(ranked)
     return list(grid.values())[i].results[j]
@@ -256,6 +297,7 @@ def _fit(
     method: Any,
     terms: tuple[str, ...],
     choices: list[Result],
+    asked: dict[str, Any],
     settings: Settings,
     n_jobs: Any,
 ) -> SINDy:
@@ -269,6 +311,7 @@ def _fit(
         client=settings.client,
         feature_names=list(terms),
         n_jobs=n_jobs,
+        **asked,
     )
     model = SINDy(optimizer=optimizer, feature_library=library, differentiation_method=method)
     with warnings.catch_warnings():
@@ -280,13 +323,16 @@ def _fit(
 
 
 def _runners_up(
-    optimizer: OKRidge, settings: Settings, n_jobs: Any, patience: Patience
+    optimizer: OKRidge, asked: dict[str, Any], settings: Settings, n_jobs: Any, patience: Patience
 ) -> list[Result | None]:
     problems, results = optimizer.problems_, optimizer.results_
+    if optimizer.constraint_lhs is not None:
+        return [None] * len(results)  # they are one problem, with a proof for all
 
     def search(i: int, settings: Settings) -> Result | None:
         options = patience.limited(settings).as_options()
-        other = problems[i].runner_up(results[i], **options)
+        own = {name: of_equation(asked[name], i) for name in ("include", "exclude", "free")}
+        other = problems[i].runner_up(results[i], **own, **options)
         patience.watch([] if other is None else [other])
         return other
 
