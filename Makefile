@@ -29,7 +29,7 @@ lint: .venv/.installed  ## ruff (rules and format), mypy, and which room may imp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/.installed  ## benchmarks of SUITE (core everyday; synthetic, wide, tables, dynamics, flows, trust, near_optimal, gpu, cluster); tables go to benchmarks/results/
+bench: .venv/.installed  ## benchmarks of SUITE (core everyday; synthetic, wide, tables, dynamics, flows, trust, near_optimal, structure, gpu, cluster); tables go to benchmarks/results/
 	for suite in $(SUITE); do $(BIN)/python -m benchmarks.$$suite $(ARGS) || exit 1; done
 
 docs: .venv/.installed-docs  ## HTML documentation in docs/_build/html, warnings are errors

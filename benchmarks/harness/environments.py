@@ -31,6 +31,9 @@ REQUIREMENTS = {
     "el0ps": ("el0ps==0.0.4", "mpich"),
     "sdp": ("cvxpy==1.9.3", "clarabel==0.11.1", "scs==3.3.1"),
     "abess": ("abess==0.4.11",),
+    "skglm": ("skglm==0.5",),
+    # sparse-lm calls what scikit-learn 1.6 has taken away.
+    "sparselm": ("sparse-lm==0.5.2", "cvxpy==1.9.3", "gurobipy==13.0.3", "scikit-learn<1.6"),
 }
 
 

@@ -4,6 +4,7 @@ A rule names features by column names, column indices or names of groups, and a 
 its whole group.
 """
 
+from bestk.structure.compose import NoModel
 from bestk.structure.rules import (
     Rule,
     at_least,
@@ -15,6 +16,7 @@ from bestk.structure.rules import (
 )
 
 __all__ = [
+    "NoModel",
     "Rule",
     "at_least",
     "at_most",

@@ -1,6 +1,9 @@
 """Runs with structure: threads, limits, checkpoints, Ctrl-C, and what they refuse."""
 
+from math import comb
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import LinearConstraint
 
@@ -184,3 +187,51 @@ def test_sizes_that_satisfy_nothing_are_left_out_of_a_path(data):
     assert list(path) == [2, 3]
     with pytest.raises(ValueError, match="no model satisfies"):
         bestk.solve_path(*data, ks=[0, 1], rules=[rules.at_least(2, range(10))])
+
+
+def test_names_of_groups_are_names_everywhere():
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame(rng.normal(size=(60, 6)), columns=list("abcdef"))
+    y = X["a"] + X["b"] - X["e"] + rng.normal(size=60)
+    groups = {"pair": ["a", "b"], "other": ["c", "d"]}
+    problem = bestk.Problem.from_data(X, y)
+    result = problem.solve(2, groups=groups, include=["pair"], exclude="other")
+    assert {"a", "b"} <= set(result.names)
+    assert not {"c", "d"} & set(result.names)
+    other = problem.runner_up(result, include=["pair"], exclude=["other"])
+    assert {"a", "b"} <= set(other.names)
+    assert other.names != result.names
+    found = bestk.near_optimal(X, y, 2, groups=groups, within=0.5)
+    assert found.contains(["pair", "e"])
+    assert all({"a", "b"} <= set(model.names) for model in found.filter(include=["pair"]))
+    assert all(found.count(model) == 1 for model in found.filter(max_size=1))
+    start = problem.solve(2, groups=groups, initial_support=["pair"], node_limit=0)
+    assert start.objective <= problem.objective(np.zeros(6))
+
+
+def test_cross_validation_leaves_out_sizes_that_rules_forbid(data):
+    rule = [rules.at_least(2, [0, 1, 2])]
+    model = bestk.SparseRidgeCV(ks=[1, 2, 3], rules=rule, cv=3).fit(*data)
+    assert model.cross_validation_.ks.tolist() == [2, 3]
+    with pytest.raises(rules.NoModel, match="no model satisfies"):
+        bestk.SparseRidgeCV(ks=[0, 1], rules=rule, cv=3).fit(*data)
+    constraint = LinearConstraint(np.ones(24), 1.0, 1.0)
+    with pytest.raises(rules.NoModel, match="leave that size out"):
+        bestk.SparseRidgeCV(ks=[0, 1], constraints=constraint, cv=3).fit(*data)
+
+
+def test_lists_with_large_groups_are_verified_at_once():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=300)
+    X, y = rng.normal(size=(300, 40)) + z[:, None], z + 0.1 * rng.normal(size=300)
+    found = bestk.near_optimal(X, y, k=1, groups=[0] * 28 + [1] * 12, within=5.0)
+    assert len(found) == 2
+    assert found.certificate.verify(X, y)
+
+
+def test_ebic_pays_for_groups_that_were_chosen(data):
+    X, y = data
+    result = solve(X, y, 2, groups=[j // 2 for j in range(24)])
+    q = len(result.support) + 1
+    fit = len(y) * np.log(result.rss / len(y)) + q * np.log(len(y))
+    assert result.criterion("ebic") == pytest.approx(fit + 2 * np.log(comb(12, 2)))

@@ -12,7 +12,7 @@ from bestk.results.criteria import information_criterion
 def test_criteria_by_their_formulas(rss, n, size, p):
     q = size + 2
     values = {
-        name: information_criterion(name, rss=rss, n=n, size=size, extra=2, p=p)
+        name: information_criterion(name, rss=rss, n=n, size=size, extra=2, chosen=size, among=p)
         for name in ("aicc", "bic", "ebic")
     }
     fit = n * math.log(rss / n)
@@ -22,7 +22,7 @@ def test_criteria_by_their_formulas(rss, n, size, p):
 
 
 def test_criteria_of_hopeless_cases():
-    arguments = {"n": 5, "size": 4, "extra": 1, "p": 8}
+    arguments = {"n": 5, "size": 4, "extra": 1, "chosen": 4, "among": 8}
     assert information_criterion("aicc", rss=1.0, **arguments) == math.inf
     with pytest.raises(ValueError, match="criterion must be one of"):
         information_criterion("aic", rss=1.0, **arguments)

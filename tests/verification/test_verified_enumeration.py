@@ -46,7 +46,7 @@ def test_enumeration_misses_no_support(kind, k):
             target = order[rank] * (1 + 1e-7)
             search = Enumeration(evidence, target, Judge(evidence, target), None)
             everything = np.arange(X.shape[1])
-            found = {tuple(sorted(S.tolist())) for S in search._hits(EMPTY, everything, k)}
+            found = {tuple(sorted(S.tolist())) for S in search.hits(EMPTY, everything, k)}
             dropped = {S for S in values if not any(set(T) <= set(S) for T in found)}
             missed = [S for S in dropped if values[S] < target * (1 - 2e-7)]
             assert not missed, (rank, missed[0], values[missed[0]], target)

@@ -23,8 +23,8 @@ from bestk.form.dense import residual
 _SWEEPS, _AT_ONCE = 48, 4
 # What is not worth another sweep, as a share of what is missing to the cutoff.
 _CLOSE = 5e-3
-# The least share z of a group with bounds that begins to leave zero.
-_LEAST = 1e-3
+# Sections of an interval in which the best share z of a group with bounds is looked for.
+_SECTIONS = 10
 
 
 class Penalty(NamedTuple):
@@ -224,29 +224,51 @@ def _best_size(a, q, t, root, reach, level):
 
 @step
 def _move_by_share(space, A, t, level, x, u, first, end):
-    """Coordinates for the share z that they suggest, then the best share for them; z."""
-    gain, charge, least = 0.0, 0.0, 0.0
+    """Coordinates for the share z that is best for them if they did not touch each other; z.
+
+    With a = u + q x the part of coordinate j is  -2 a b + (q + t / z) b^2  over lo z <= b <= hi z,
+    and the share itself costs level^2: convex in z, so sections find the best one.
+    """
+    gain = 0.0
     for j in range(first, end):
-        gain += gain_of(u[j], t[j], space.lo[j], space.hi[j])
-        charge += t[j] * x[j] * x[j]
-    share = min(1.0, math.sqrt(charge) / level)
-    if share < _LEAST:
-        if gain <= level * level:
-            for j in range(first, end):
-                _set(A, t, x, u, j, 0.0)
-            return 0.0
-        share = max(share, 0.05)
-    charge = 0.0
+        gain += gain_of(u[j] + (A[j, j] - t[j]) * x[j], A[j, j], space.lo[j], space.hi[j])
+    if gain <= 0.0:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(_SECTIONS):
+        left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
+        if _cost_of_share(space, A, t, level, x, u, first, end, left) <= _cost_of_share(
+            space, A, t, level, x, u, first, end, right
+        ):
+            high = right
+        else:
+            low = left
+    share = 0.5 * (low + high)
+    if _cost_of_share(space, A, t, level, x, u, first, end, share) >= 0.0:
+        share = 0.0
     for j in range(first, end):
-        a = u[j] + (A[j, j] - t[j]) * x[j]
-        new = a / (A[j, j] - t[j] + t[j] / share)
-        new = min(max(new, share * space.lo[j]), share * space.hi[j])
+        new = 0.0
+        if share > 0.0:
+            new = _at_share(space, A, t, x, u, share, j)
         _set(A, t, x, u, j, new)
-        charge += t[j] * new * new
-        reach = space.hi[j] if new > 0.0 else -space.lo[j]
-        if new != 0.0:
-            least = max(least, abs(new) / reach)
-    return min(1.0, max(least, math.sqrt(charge) / level))
+    return share
+
+
+@kernel
+def _at_share(space, A, t, x, u, share, j):
+    """The best coordinate j for a share of its group."""
+    q = A[j, j] - t[j]
+    new = (u[j] + q * x[j]) / (q + t[j] / share)
+    return min(max(new, share * space.lo[j]), share * space.hi[j])
+
+
+@kernel
+def _cost_of_share(space, A, t, level, x, u, first, end, share):
+    total = level * level * share
+    for j in range(first, end):
+        q, b = A[j, j] - t[j], _at_share(space, A, t, x, u, share, j)
+        total += b * ((q + t[j] / share) * b - 2.0 * (u[j] + q * x[j]))
+    return total
 
 
 @step

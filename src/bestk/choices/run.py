@@ -1,6 +1,7 @@
 """One search with structure: from a problem to a result with its certificate."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -13,7 +14,6 @@ from bestk.base.question import Question
 from bestk.base.settings import Settings
 from bestk.base.structure import Structure
 from bestk.base.threads import Workers
-from bestk.base.validation import as_features
 from bestk.choices.form import ChoiceForm, choice_form
 from bestk.choices.incumbent import ChoiceCollector, ChoiceIncumbent, Fits
 from bestk.choices.propagation import POSSIBLE, propagate, rules_of
@@ -27,7 +27,7 @@ from bestk.results.status import Status
 from bestk.runs.checkpoint import Checkpoint, Writer
 from bestk.runs.conclusion import result_of
 from bestk.structure.asked import Asked
-from bestk.structure.compose import NoModel, require_possible, structure_of, whole_groups
+from bestk.structure.compose import NoModel, named_features, require_possible, structure_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,22 +52,13 @@ class Prepared:
                 'bounds="auto" does not go with groups, rules or constraints; leave bounds out, or '
                 "give a pair (lower, upper)"
             )
-        p, names = problem.n_features, problem.feature_names
-        structure = asked.structure or structure_of(
-            p,
-            names,
-            groups=asked.groups,
-            rules=asked.rules,
-            constraints=asked.constraints,
-            correlations=partial(correlations, problem),
-        )
-        assert structure is not None, "nothing is asked of groups"
+        names, structure = problem.feature_names, structure_asked(problem, asked)
         if problem.yy <= 0.0 and ((structure.lower > 0.0) | (structure.upper < 0.0)).any():
             raise ValueError(
                 "y has no variation, and coefficients of zero do not satisfy the constraints: "
                 "there is nothing to measure models by"
             )
-        include, exclude, free = _sides(structure, asked, p, names)
+        include, exclude, free = _sides(structure, asked, names)
         form = choice_form(problem, structure, exclude, structure.groups_of(free))
         return cls(
             problem=problem,
@@ -108,10 +99,10 @@ class Prepared:
     def start(self, k: int, initial_support: Any) -> list[np.ndarray]:
         """The groups of a support to begin with."""
         problem = self.problem
-        names = problem.feature_names
-        support = as_features("initial_support", initial_support, problem.n_features, names)
         if initial_support is None:
             return []
+        names = problem.feature_names
+        support = named_features(self.structure, "initial_support", initial_support, names)
         chosen = self.structure.groups_of(np.concatenate([support, self.include, self.free]))
         counted = len(np.setdiff1d(chosen, self.structure.groups_of(self.free)))
         if counted > k:
@@ -141,29 +132,18 @@ class Prepared:
         )
 
 
-def _sides(structure, asked, p, names) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(include, exclude, free) as features of whole groups; groups may be named, too."""
-    position = {name: g for g, name in enumerate(structure.group_names)}
-    sides = []
-    for word in ("include", "exclude", "free"):
-        value = getattr(asked, word)
-        value = [value] if isinstance(value, str) else value
-        named = [g for g in _listed(value) if isinstance(g, str) and g in position]
-        rest = value if not named else [f for f in _listed(value) if f not in named]
-        features = as_features(word, rest, p, names)
-        own = structure.features_of(np.array([position[g] for g in named], dtype=np.intp))
-        sides.append(np.union1d(whole_groups(structure, features), own).astype(np.intp))
-    include, exclude, free = sides
+def _sides(structure, asked, names) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(include, exclude, free) as features of whole groups."""
+    include, exclude, free = (
+        named_features(structure, word, getattr(asked, word), names)
+        for word in ("include", "exclude", "free")
+    )
     for word, chosen in (("include", include), ("free", free)):
         both = np.intersect1d(chosen, exclude)
         if len(both):
             group = structure.group_names[structure.groups[both[0]]]
             raise ValueError(f"{group!r} is in both {word} and exclude")
     return np.setdiff1d(include, free), exclude, free
-
-
-def _listed(value) -> list:
-    return [] if value is None or np.ndim(value) == 0 else list(value)
 
 
 def correlations(problem: Regression) -> np.ndarray:
@@ -219,6 +199,33 @@ def solve_prepared(
         kkt_residual=incumbent.best.kkt,
     )  # fmt: skip
     return replace(result, certificate=certificate_of(prepared, result, tree.record))
+
+
+def structure_asked(problem: Regression, asked: Asked) -> Structure:
+    """What is asked of groups, rules and constraints, read for the features of a problem."""
+    found = asked.structure or structure_of(
+        problem.n_features,
+        problem.feature_names,
+        groups=asked.groups,
+        rules=asked.rules,
+        constraints=asked.constraints,
+        correlations=partial(correlations, problem),
+    )
+    assert found is not None, "nothing is asked of groups"
+    return found
+
+
+def possible_sizes(problem: Regression, asked: Asked, ks: list[int]) -> list[int]:
+    """Sizes for which the rules allow a choice; an error where there is none."""
+    prepared = Prepared.of(problem, asked)
+    possible = []
+    for k in ks:
+        with suppress(NoModel):
+            prepared.root(k)
+            possible.append(k)
+    if not possible:
+        prepared.root(ks[-1])  # which says why
+    return possible
 
 
 class Collected(NamedTuple):

@@ -8,7 +8,7 @@ CRITERIA = ("aicc", "bic", "ebic")
 
 
 def information_criterion(
-    name: str, *, rss: float, n: int | None, size: int, extra: int, p: int
+    name: str, *, rss: float, n: int | None, size: int, extra: int, chosen: int, among: int
 ) -> float:
     """``n log(rss / n) + penalty`` of a Gaussian model with `size` chosen and `extra` parameters.
 
@@ -16,7 +16,8 @@ def information_criterion(
 
     - aicc: 2 q + 2 q (q + 1) / (n - q - 1), infinite where that is not positive;
     - bic: q log n;
-    - ebic: q log n + 2 log C(p, size), which also pays for the choice among p features.
+    - ebic: q log n + 2 log C(among, chosen), which also pays for what was chosen, features or
+      groups, among all of them.
     """
     require_choice("criterion", name, CRITERIA)
     if n is None:
@@ -26,5 +27,5 @@ def information_criterion(
     if name == "aicc":
         left = n - q - 1
         return fit + 2 * q + 2 * q * (q + 1) / left if left > 0 else inf
-    choices = lgamma(p + 1) - lgamma(size + 1) - lgamma(p - size + 1)
+    choices = lgamma(among + 1) - lgamma(chosen + 1) - lgamma(among - chosen + 1)
     return fit + q * log(n) + (2 * choices if name == "ebic" else 0.0)

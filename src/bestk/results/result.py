@@ -208,13 +208,17 @@ class Result:
         A group costs as many parameters as it has features. An equation among the linear
         constraints saves one, as far as it does not follow from others on the chosen features.
         """
+        chosen, among = len(self.support), len(self.coef)
+        if self.structure is not None:
+            chosen, among = len(self.chosen), self.structure.n_groups
         return information_criterion(
             name,
             rss=max(self.rss, PERFECT_FIT * self.yy),
             n=self.n_samples,
             size=len(self.support),
             extra=1 + self.fit_intercept - _n_equations(self),
-            p=len(self.coef),
+            chosen=chosen,
+            among=among,
         )
 
     def equation(self, target: str = "y", digits: int = 4) -> str:

@@ -17,7 +17,7 @@ from bestk.results.result import Result, structure_lines
 from bestk.results.status import Status
 from bestk.rivals.ranges import Ellipsoid, ellipsoids
 from bestk.search.solve import solve_problem
-from bestk.structure.compose import NoModel
+from bestk.structure.compose import NoModel, named_features
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,7 +180,7 @@ class NearOptimal:
 
         Features by name or number; copies count as what they repeat.
         """
-        chosen = as_features("support", support, self.n_features, self.problem.feature_names)
+        chosen = self._features("support", support)
         if self.structure is not None:
             return self._contains_choice(chosen)
         wanted = set(chosen.tolist())
@@ -192,6 +192,19 @@ class NearOptimal:
         if self.only_k:
             return any(wanted == set(model.support.tolist()) for model in self.models)
         return any(wanted.issuperset(model.support.tolist()) for model in self.models)
+
+    def _features(self, word: str, value: Any) -> np.ndarray:
+        """Features by name or number, also by names of groups where there are some."""
+        names = self.problem.feature_names
+        if self.structure is not None:
+            return named_features(self.structure, word, value, names)
+        return as_features(word, value, self.n_features, names)
+
+    def count(self, model: NearModel) -> int:
+        """How many features a model has, or groups where k counts groups."""
+        if self.structure is None:
+            return model.size
+        return len(self.structure.groups_of(model.support))
 
     def _contains_choice(self, features: np.ndarray) -> bool:
         """The same for the groups of these features; a choice that breaks a rule is none."""
@@ -211,14 +224,12 @@ class NearOptimal:
         self, include: Any = None, exclude: Any = None, max_size: int | None = None
     ) -> tuple[NearModel, ...]:
         """The listed models with all of some features and none of others, best first."""
-        p, names = self.n_features, self.problem.feature_names
-        required = as_features("include", include, p, names)
-        forbidden = as_features("exclude", exclude, p, names)
+        required, forbidden = self._features("include", include), self._features("exclude", exclude)
         keep = np.all(self.has[:, required], axis=1) & ~np.any(self.has[:, forbidden], axis=1)
         keep = np.asarray(keep)
         if max_size is not None:
             require_count("max_size", max_size, least=0)
-            keep &= self.has.sum(axis=1) <= max_size
+            keep &= np.array([self.count(model) for model in self.models]) <= max_size
         return tuple(model for model, kept in zip(self.models, keep, strict=True) if kept)
 
     def replacements(self, feature: Any) -> tuple[NearModel, ...]:

@@ -15,6 +15,7 @@ from bestk.base.fingerprint import DataDigest
 from bestk.base.settings import Settings, settings_of
 from bestk.base.tuning import tuning
 from bestk.base.validation import as_penalties, require_choice, require_count
+from bestk.choices.run import possible_sizes, structure_asked
 from bestk.problem.moments import Moments, is_wide
 from bestk.problem.rows import (
     Batch,
@@ -34,6 +35,7 @@ from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, as_sizes, path_of
 from bestk.selection.problem import Problem
 from bestk.structure.asked import Asked
+from bestk.structure.compose import NoModel
 
 RULES = ("min", "one-se")
 _TOO_FEW = "there are too few rows for n_folds = {}"
@@ -205,6 +207,9 @@ def cross_validate(
     The template says all that folds have in common: bounds and feature names.
     """
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
+    if asked.has_structure:  # the same for all folds, whatever they are correlated like
+        asked = asked.with_structure(structure_asked(template, asked))
+        sizes = possible_sizes(template, asked, sizes)
     common = replace(template, rows=None)
     problems = _Problems([fold.problem for fold in folds], common)
 
@@ -212,8 +217,14 @@ def cross_validate(
         fold, alpha = job
         problem = problems[fold].with_alpha(alpha)
         path = path_of(problem, sizes, asked, settings)
-        if len(path) < len(sizes):
+        if path.results[-1].status is Status.INTERRUPTED:
             raise KeyboardInterrupt
+        if len(path) < len(sizes):
+            left_out = sorted(set(sizes) - set(path))
+            raise NoModel(
+                f"with k = {left_out[0]} no model of fold {fold} satisfies the constraints; leave "
+                "that size out of ks"
+            )
         return path
 
     jobs = [(fold, alpha) for fold in range(len(folds)) for alpha in penalties]

@@ -13,7 +13,7 @@ from bestk.results.status import Status
 from bestk.search.automatic_box import in_box
 from bestk.search.solve import solve_problem
 from bestk.structure.asked import Asked
-from bestk.structure.compose import NoModel
+from bestk.structure.compose import NoModel, named_features
 
 
 def runner_up(
@@ -39,10 +39,10 @@ def runner_up(
         asked = replace(asked, structure=result.structure)
     if problem.chooses_box:
         problem = in_box(problem, result.box)
-    p, names = problem.n_features, problem.feature_names
-    required = as_features("include", asked.include, p, names)
-    forbidden = as_features("exclude", asked.exclude, p, names)
-    uncounted = as_features("free", asked.free, p, names)
+    required, forbidden, uncounted = (
+        _features(problem, result, word, getattr(asked, word))
+        for word in ("include", "exclude", "free")
+    )
     parts: list[Result] = []
     for features in _choices(result, np.union1d(required, uncounted)):
         choices = {
@@ -62,6 +62,13 @@ def runner_up(
             holds = result.box is None or result.box == problem.box
             return _best_of(parts, result.lower_bound if holds else 0.0)
     return _best_of(parts) if parts else None
+
+
+def _features(problem: Regression, result: Result, word: str, value: Any) -> np.ndarray:
+    """Features by name or number, also by names of groups where there are some."""
+    if result.structure is not None:
+        return named_features(result.structure, word, value, problem.feature_names)
+    return as_features(word, value, problem.n_features, problem.feature_names)
 
 
 def _choices(result: Result, given: np.ndarray) -> list[np.ndarray]:

@@ -1,6 +1,6 @@
 """What users ask of a model besides its size, as they wrote it down, in one object."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from bestk.base.structure import Structure
@@ -34,6 +34,10 @@ class Asked:
         """The options that were given, by name."""
         given = {name: getattr(self, name) for name in self.names()}
         return {name: value for name, value in given.items() if value is not None}
+
+    def with_structure(self, structure: Structure) -> "Asked":
+        """The same, groups, rules and constraints read already."""
+        return replace(self, groups=None, rules=None, constraints=None, structure=structure)
 
     @property
     def has_structure(self) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from bestk.base.structure import Row, Structure
+from bestk.base.validation import as_features
 from bestk.structure.constraints import as_constraints
 from bestk.structure.groups import Grouping, as_groups
 from bestk.structure.rules import Rule
@@ -78,6 +79,21 @@ def _array(groups: Iterable[int]) -> np.ndarray:
 def whole_groups(structure: Structure, features: np.ndarray) -> np.ndarray:
     """All features of the groups that these features belong to."""
     return structure.features_of(structure.groups_of(np.asarray(features, dtype=np.intp)))
+
+
+def named_features(
+    structure: Structure, word: str, value: Any, names: tuple[str, ...] | None
+) -> np.ndarray:
+    """Features of whole groups, given by names of features or groups, by numbers or a mask."""
+    position = {name: g for g, name in enumerate(structure.group_names)}
+    value = [value] if isinstance(value, str) else value
+    listed = [] if value is None or np.ndim(value) == 0 else list(value)
+    groups = [position[one] for one in listed if isinstance(one, str) and one in position]
+    if groups:
+        value = [one for one in listed if not (isinstance(one, str) and one in position)]
+    features = as_features(word, value, len(structure.groups), names)
+    named = structure.features_of(np.array(groups, dtype=np.intp))
+    return np.union1d(whole_groups(structure, features), named).astype(np.intp)
 
 
 def describe(structure: Structure) -> list[str]:

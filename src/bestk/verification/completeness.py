@@ -287,7 +287,10 @@ class _ListCheck:
                 self.failures.append(
                     f"model {i} has the objective {loss:.12g}, above the threshold"
                 )
-        self.failures += _containments([frozenset(m.support.tolist()) for m in c.models])
+        sets = [
+            m.support if c.structure is None else c.structure.groups_of(m.support) for m in c.models
+        ]
+        self.failures += _containments([frozenset(one.tolist()) for one in sets])
 
     def _flaws(self, model) -> list[str]:
         c, found = self.certificate, []
@@ -454,7 +457,7 @@ class _ListCheck:
 
 
 def _containments(supports: list[frozenset[int]]) -> list[str]:
-    """Supports of the list that contain others, or stand there twice."""
+    """Supports of the list (or choices of groups) that contain others, or stand there twice."""
     known, sizes = set(supports), sorted({len(support) for support in supports})
     found = []
     if len(known) < len(supports):

@@ -144,7 +144,7 @@ class Enumeration:
         least = max(self.target, 0.0)
         try:
             if least > 0.0:
-                for supports in self._by_length(self._hits(inside, free, r)):
+                for supports in self._by_length(self.hits(inside, free, r)):
                     supports = self._unknown(supports)
                     if len(supports) == 0:
                         continue
@@ -168,7 +168,7 @@ class Enumeration:
             groups.setdefault(len(support), []).append(support)
         return [np.array(groups[size], dtype=np.int64) for size in sorted(groups)]
 
-    def _hits(self, inside, free, r) -> list[np.ndarray]:
+    def hits(self, inside, free, r) -> list[np.ndarray]:
         """The supports that are not proven to reach the target."""
         if r == 0 or r == len(free):
             return [np.concatenate([inside, free[:r]])]
@@ -200,7 +200,7 @@ class Enumeration:
         for row in rows:
             chosen = row[row >= 0]
             extended = np.concatenate([inside, free[chosen]])
-            found += self._hits(extended, free[chosen[-1] + 1 :], r - len(chosen))
+            found += self.hits(extended, free[chosen[-1] + 1 :], r - len(chosen))
             if len(found) > limits().hits:
                 raise Unjudged(f"more than {limits().hits} of its supports come close to the claim")
         return found
@@ -209,7 +209,7 @@ class Enumeration:
         return len(inside) + len(free) > self.evidence.A.largest
 
     def _hits_of_one(self, inside, free) -> list[np.ndarray]:
-        """`_hits` for one more feature, from its products with the inside ones alone."""
+        """`hits` for one more feature, from its products with the inside ones alone."""
         e = self.evidence
         shift, slack = margins(len(inside) + 1, e.eps)
         A, B = e.A.block(inside), e.A.between(inside, free)
@@ -295,7 +295,7 @@ class Enumeration:
         return _FEW_DIGITS
 
     def _hits_from_columns(self, inside, free, r) -> list[np.ndarray]:
-        """`_hits` after projecting the inside columns out of the others."""
+        """`hits` after projecting the inside columns out of the others."""
         if r == len(free):
             return [np.concatenate([inside, free])]
         columns = None if self._are_too_many(inside, free) else self._columns

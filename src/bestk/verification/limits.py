@@ -50,6 +50,8 @@ class Limits:
     """Supports that one enumeration may leave to be judged one by one."""
     supports: float = 1e15
     """Supports that are tried at all: a forged proof may ask for more."""
+    listed_choices: int = 200
+    """Choices of a cell from which on single features are scanned instead of listed."""
     choices: int = 2_000_000
     """Choices of groups that all enumerations of one proof may list, a support each."""
     steps_per_choice: int = 32

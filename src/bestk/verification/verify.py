@@ -448,7 +448,8 @@ def proven_of_choices(
     """What a tree over choices proves, and the number of supports tried; Unfit for other data."""
     judge = judge_for(certificate, evidence, products)
     exactly = _constrained_exactly(certificate, evidence, judge.enough)
-    return cover_choices(certificate, evidence, judge, exactly, pool)
+    target = _target(certificate, evidence.unit)
+    return cover_choices(certificate, evidence, judge, exactly, target, pool)
 
 
 def judge_for(certificate: Certificate, evidence: Evidence, products=None) -> Judge:

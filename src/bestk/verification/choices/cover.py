@@ -146,6 +146,7 @@ def cover_choices(
     evidence: Evidence,
     judge: Judge,
     exactly: Exactly,
+    target: float,
     pool: ThreadPoolExecutor | None,
 ) -> tuple[Cover, int]:
     """(what the tree proves, the number of supports tried); Unfit where it is about other data."""
@@ -156,7 +157,7 @@ def cover_choices(
     uncounted = certificate.structure.groups_of(certificate.free)
     problem = Problem(coordinates, constraints, uncounted, int(certificate.k))
     nodes = ChoiceNodes(certificate, problem)
-    enumeration = ChoiceEnumeration(rules, coordinates, constraints, judge, exactly, pool)
+    enumeration = ChoiceEnumeration(rules, coordinates, constraints, judge, exactly, target, pool)
     back_end = _BackEnd(evidence, nodes, enumeration)
     found = ChoiceWalk(certificate, back_end, rules, root).cover()
     return found, enumeration.n_supports

@@ -3,10 +3,14 @@
 f over a choice is no smaller than f over one that contains it, constraints or not, so only choices
 that are part of no other choice of the cell are tried. Without constraints f of a support is a
 bound with them, too; they are asked where it is not enough.
+
+Where all free groups of a cell are single features, a scan lists the supports of full size that may
+be below the target, as if there were no rules. Every choice below it is part of one of these.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +19,10 @@ from numba import njit
 from bestk.verification.choices.constrained import ConstrainedFits, Exactly
 from bestk.verification.choices.constraints import Constraints
 from bestk.verification.choices.coordinates import Coordinates
-from bestk.verification.choices.rules import Rules, list_choices
-from bestk.verification.enumeration import Unjudged
+from bestk.verification.choices.rules import Rules, close, list_choices
+from bestk.verification.enumeration import Enumeration, Unjudged
 from bestk.verification.limits import limits
-from bestk.verification.numerics.choice import IN
+from bestk.verification.numerics.choice import FREE, IN, OUT
 from bestk.verification.supports import Judge
 from bestk.verification.threads import shared
 
@@ -54,8 +58,11 @@ class ChoiceEnumeration:
         constraints: Constraints,
         judge: Judge,
         exactly: Exactly,
+        target: float,
         pool: ThreadPoolExecutor | None,
     ) -> None:
+        self.target, self.owner = target, coordinates.owner
+        self.scans = Enumeration(coordinates.evidence, target, judge, pool)
         self.rules, self.constraints, self.judge, self.pool = rules, constraints, judge, pool
         self.fits = ConstrainedFits(coordinates.evidence, constraints, judge.enough, exactly)
         n_groups, self.n_live = len(rules.effect), len(coordinates.kept)
@@ -64,31 +71,67 @@ class ChoiceEnumeration:
         members = members[np.argsort(constraints.owner[members], kind="stable")]
         sizes = np.bincount(constraints.owner[members], minlength=n_groups)
         self.starts, self.members = np.concatenate([[0], np.cumsum(sizes)]), members
-        self.n_supports = 0
+        self.n_supports = self.n_listed = 0
 
     def values(self, cells: np.ndarray) -> list[Any]:
         """Lower bounds on f over each cell (row), inf without a choice; Unjudged beyond limits."""
         values: list[Any] = [np.inf] * len(cells)
         waiting: list[_Listed] = []
-        count = 0
         for i, cell in enumerate(cells):
             try:
-                waiting.append(self._listed(i, cell))
+                free = self._scannable(cell)
+                if free is None:
+                    waiting.append(self._listed(i, cell))
+                else:
+                    values[i] = self.target
+                    waiting += [self._listed(i, part) for part in self._parts_of(cell, free)]
             except Unjudged as reason:
                 values[i] = reason
                 continue
-            count += waiting[-1].places.size
+            count = sum(part.places.size for part in waiting)
             if count > limits().stacked_entries:
                 self._take(waiting, values)
-                waiting, count = [], 0
+                waiting = []
         self._take(waiting, values)
         return values
 
+    def _scannable(self, cell: np.ndarray) -> np.ndarray | None:
+        """The free features of a cell with many choices, all of them groups of their own."""
+        free = np.flatnonzero(cell == FREE)
+        single = np.diff(self.starts)[free] == 1
+        places = self.members[self.starts[free]] if single.all() else self.members[:0]
+        r = self._room(cell)
+        if self.target <= 0.0 or not 0 < r < len(places) or (places >= self.n_live).any():
+            return None
+        return np.sort(places) if comb(len(places), r) > limits().listed_choices else None
+
+    def _room(self, cell: np.ndarray) -> int:
+        """How many more groups may be chosen."""
+        counted = self.rules.effect[:, -1] > 0
+        return int(self.rules.limits[-1]) - int(np.count_nonzero((cell == IN) & counted))
+
+    def _parts_of(self, cell: np.ndarray, free: np.ndarray) -> list[np.ndarray]:
+        """Smaller cells that have every choice below the target."""
+        r, inside = self._room(cell), np.flatnonzero((cell == IN)[self.owner])
+        inside = inside[np.isin(inside, self.members)]
+        count = comb(len(free), r)
+        if count > limits().supports:
+            raise Unjudged(f"it has {count:.1e} supports, too many to try")
+        self.n_supports += count
+        parts = []
+        for support in self.scans.hits(inside, free, r):
+            part = np.where(cell == FREE, OUT, cell).astype(np.int8)
+            part[self.owner[np.setdiff1d(support, inside)]] = FREE
+            if close(self.rules, part):
+                parts.append(part)
+        return parts
+
     def _listed(self, i: int, cell: np.ndarray) -> _Listed:
-        left = limits().choices - self.n_supports
+        left = limits().choices - self.n_listed
         chosen, count = list_choices(self.rules, cell, left, left * limits().steps_per_choice)
         if count < 0:
             raise Unjudged(f"all enumerations have more than {limits().choices} choices, too many")
+        self.n_listed += count
         self.n_supports += count
         inside = np.flatnonzero(cell == IN)
         ranges = self.constraints.ranges(inside, chosen)
@@ -116,7 +159,8 @@ class ChoiceEnumeration:
 
         for part, found in zip(parts, shared(self.pool, one, parts), strict=True):
             for i, value in zip(cell[part.which].tolist(), found.tolist(), strict=True):
-                values[i] = min(values[i], value)
+                if not isinstance(values[i], Unjudged):
+                    values[i] = min(values[i], value)
 
     def _parts(self, sizes: np.ndarray, places: np.ndarray) -> list[_Part]:
         parts, starts = [], np.cumsum(sizes) - sizes

@@ -1,0 +1,1 @@
+"""Structure: what groups, rules and constraints cost, beside peers that know some of them."""
