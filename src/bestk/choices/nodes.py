@@ -21,6 +21,7 @@ OPEN, PRUNED, CLOSED, EMPTY, EMPTIED = 0, 1, 2, 3, 4
 class Terms(NamedTuple):
     """On which terms nodes are worked on; ``most`` coordinates a choice has, at most.
 
+    Dual vectors are kept in single precision from a mean charge of ``single_from`` on.
     Nodes are tried out below ``cheap`` multiplications before they are bounded, and below ``dear``
     ones afterwards, by a scan for ``scans`` times as many.
     """
@@ -33,7 +34,7 @@ class Terms(NamedTuple):
     slack: float
     fixing: bool
     is_plain: bool
-    is_single: bool
+    single_from: float
     cheap: float
     dear: float
     scans: float
@@ -140,6 +141,17 @@ def _is_tried(space, terms, batch, i, most):
 
 
 @kernel
+def _is_single(space, terms, t, state):
+    """Whether single precision is enough for dual vectors: charges are large enough."""
+    total, least, count = 0.0, np.inf, 0
+    for g in range(state.shape[0]):
+        if state[g] != OUT:
+            for j in range(space.starts[g], space.starts[g + 1]):
+                total, least, count = total + t[j], min(least, t[j]), count + 1
+    return total >= count * terms.single_from and least >= 0.1 * terms.single_from
+
+
+@kernel
 def _bound(space, penalty, terms, batch, i):
     """Find a dual vector, raise the bound to what it proves, fix what it fixes."""
     state, x, lam, t = batch.states[i], batch.duals[i], batch.multipliers[i], batch.t[i]
@@ -158,10 +170,10 @@ def _bound(space, penalty, terms, batch, i):
         batch.multiplies[i] += done
     if not is_settled:
         batch.levels[i], done = relax(
-            space, penalty, t, state, r, x, lam, batch.levels[i], terms.cutoff
+            space, penalty, t, state, r, x, lam, batch.levels[i], terms.cutoff, not terms.is_plain
         )
         batch.multiplies[i] += done
-    if terms.is_single:
+    if _is_single(space, terms, t, state):
         for j in range(x.shape[0]):
             x[j] = np.float64(np.float32(x[j]))
     bound = conclude(space, terms.most, t, state, r, x, lam, terms.cutoff, terms.fixing)

@@ -21,6 +21,10 @@ from bestk.form.dense import residual
 
 # Sweeps in all; with constraints multipliers move after every few.
 _SWEEPS, _AT_ONCE = 48, 4
+# Coordinates that are solved for all at once, and rounds of multipliers for that.
+_MOST_SOLVED, _ROUNDS = 200, 12
+# A share of what is missing to the cutoff that is much.
+_MUCH = 0.2
 # What is not worth another sweep, as a share of what is missing to the cutoff.
 _CLOSE = 5e-3
 # Sections of an interval in which the best share z of a group with bounds is looked for.
@@ -35,8 +39,11 @@ class Penalty(NamedTuple):
 
 
 @kernel
-def relax(space, penalty, t, state, r, x, lam, level, cutoff):
-    """Look for a better dual vector x and multipliers lam, in place; (level, multiplies)."""
+def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
+    """Look for a better dual vector x and multipliers lam, in place; (level, multiplies).
+
+    With `solves` the fit with everything is tried, too, where sweeps do not get far.
+    """
     p, q = space.c.shape[0], space.C.shape[0]
     A, root = penalty.A, np.sqrt(np.maximum(t, 0.0))
     inside, n_inside, n_free = _inside(space, state, x)
@@ -77,7 +84,57 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff):
             break
     if best > -np.inf:
         x[:], lam[:] = best_x, best_lam
+    if solves and best < cutoff and _solve_all(space, penalty, t, state, best_x, best_lam):
+        multiplies += p * p * p / 3.0
+        value = _value(space, t, state, r, best_x, best_lam, u)
+        # It says little about which groups matter: taken only where it proves much more.
+        if value > best + _MUCH * min(max(cutoff - best, 0.0), 1.0) and value > best:
+            x[:], lam[:] = best_x, best_lam
     return best_level, multiplies
+
+
+@step
+def _solve_all(space, penalty, t, state, x, lam):
+    """The fit with everything that is not OUT, and its multipliers: whether there is one.
+
+    Nearly dependent features make sweeps slow. But where they leave little more to gain than a good
+    model has, this fit proves nearly all there is.
+    """
+    live, count = np.empty(space.c.shape[0], np.int64), 0
+    for g in range(state.shape[0]):
+        for j in range(space.starts[g], space.starts[g + 1]):
+            x[j] = 0.0
+            if state[g] != OUT:
+                if space.lo[j] > -np.inf or space.hi[j] < np.inf:
+                    return False
+                live[count] = j
+                count += 1
+    if count == 0 or count > _MOST_SOLVED:
+        return False
+    U, here, is_solvable = np.empty((count, count)), np.empty(count), False
+    for little in (0.0, 1e-12):
+        for i in range(count):
+            for e in range(i, count):
+                U[i, e] = penalty.A[live[i], live[e]]
+            U[i, i] += little
+        if factor(U, count):
+            is_solvable = True
+            break
+    if not is_solvable:
+        return False
+    q = lam.shape[0]
+    slack, c, moved = np.empty(q), np.empty(x.shape[0]), np.empty(q)
+    for _ in range(_ROUNDS if q > 0 else 1):
+        _targets(space, penalty, x, lam, slack, c)
+        for i in range(count):
+            here[i] = c[live[i]]
+        solve_factored(U, here, count)
+        for i in range(count):
+            x[live[i]] = here[i]
+        _multipliers(space, penalty, x, lam, slack, moved)
+        for i in range(q):
+            lam[i] = moved[i]
+    return True
 
 
 @step

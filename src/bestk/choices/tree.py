@@ -198,7 +198,8 @@ class ChoiceTree:
             cheap, dear = -1.0, -1.0
         return Terms(
             k=self.k, most=self.most, cutoff=self.cutoff, value=self.incumbent.value, shift=shift,
-            slack=slack, fixing=advanced.fixing, is_plain=self.form.is_plain, is_single=True,
+            slack=slack, fixing=advanced.fixing, is_plain=self.form.is_plain,
+            single_from=tuning().single_from,
             cheap=cheap, dear=dear, scans=tuning().choice_scans, prices=prices_of(tuning()),
         )  # fmt: skip
 

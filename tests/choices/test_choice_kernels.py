@@ -106,7 +106,7 @@ def test_any_dual_vector_and_multipliers_bound_a_node(seed):
     x, lam = rng.normal(size=p) * 0.3, np.zeros(len(space.C))
     t = rng.choice([1.0, 0.5]) * first_charges(space.A, space.eps)
     if rng.random() < 0.7:
-        relax(space, penalty_of(space), t, state, r, x, lam, 0.0, 1.0)
+        relax(space, penalty_of(space), t, state, r, x, lam, 0.0, 1.0, rng.random() < 0.5)
     elif len(lam):
         lam = rng.normal(size=len(lam)) / (1.0 + np.abs(space.C).max())
         lam[np.isinf(space.upper)] = np.minimum(lam[np.isinf(space.upper)], 0.0)
