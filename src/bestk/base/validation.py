@@ -63,8 +63,9 @@ def require_numeric_columns(name: str, frame: Any) -> None:
         more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
         raise TypeError(
             f"{name} has columns that are not numbers: {listed}{more}; leave them out, or make "
-            "numbers of them first, such as indicators of categories by pandas.get_dummies(..., "
-            "drop_first=True)"
+            f"numbers of them: {name}, groups, _ = bestk.groups_of({name}) makes a group of "
+            "indicators of each category, for groups=groups, and pandas.get_dummies(..., "
+            "drop_first=True) single ones"
         )
 
 

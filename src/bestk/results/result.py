@@ -143,7 +143,15 @@ class Result:
 
     @property
     def message(self) -> str:
-        return " ".join([f"{str(self.status).capitalize()}.", self.status.advice, *self._remarks])
+        return " ".join([f"{str(self.status).capitalize()}.", self._advice, *self._remarks])
+
+    @property
+    def _advice(self) -> str:
+        """What the status means; with a structure not every model with k features is admissible."""
+        advice = self.status.advice
+        if self.structure is None:
+            return advice
+        return advice.replace("no model with at most k features", "no admissible model")
 
     @property
     def _remarks(self) -> list[str]:
@@ -267,10 +275,7 @@ class Result:
         if self.structure is not None:
             lines += structure_lines(self.structure, _constraint_lines(self))
         lines += _term_lines(self)
-        advice = self.status.advice
-        if self.structure is not None:
-            advice = advice.replace("no model with at most k features", "no admissible model")
-        return "\n".join([*lines, advice, *self._remarks])
+        return "\n".join([*lines, self._advice, *self._remarks])
 
 
 # What is shown about a structure ----------------------------------------------------------------
