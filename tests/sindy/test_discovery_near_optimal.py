@@ -80,7 +80,7 @@ def test_after_ctrl_c_the_others_give_what_they_can(found):
             status = Status.INTERRUPTED if len(limits) == 1 else Status.TIME_LIMIT
             return SimpleNamespace(status=status)
 
-    optimizer = SimpleNamespace(problems_=[Stubborn()] * 3)
+    optimizer = SimpleNamespace(problems_=[Stubborn()] * 3, constraint_lhs=None)
     fake = replace(found, model=SimpleNamespace(optimizer=optimizer))
     fake.near_optimal()
     assert limits == [30.0, 0.0, 0.0]

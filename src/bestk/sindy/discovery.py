@@ -43,6 +43,8 @@ class Discovery:
         The models of the grid, fitted to the first part of each trajectory.
     x, t : arrays, or lists of them
         The data.
+    u, control_names : arrays, lists of them or None, and a tuple of str
+        Control inputs, if there were any.
     """
 
     model: Any = field(repr=False)
@@ -57,6 +59,8 @@ class Discovery:
     grids: list[dict[float, Path]] = field(repr=False)
     x: Any = field(repr=False)
     t: Any = field(repr=False)
+    u: Any = field(default=None, repr=False)
+    control_names: tuple[str, ...] = ()
 
     @property
     def coef(self) -> np.ndarray:
@@ -124,13 +128,18 @@ class Discovery:
             Others of :func:`bestk.near_optimal`. Lists without any are kept, and not searched again
             when they are asked for again.
         """
+        if self.model.optimizer.constraint_lhs is not None:
+            raise ValueError(
+                "constraints tie these equations together: they are one problem, and have no lists "
+                "of their own; leave constraint_lhs out, or use bestk.near_optimal"
+            )
         key = (within, time_limit)
         if not options and key in self._lists:
             return self._lists[key]
         lists: dict[str, NearOptimal] = {}
         limits = {"within": within, "time_limit": time_limit}
         for state, problem, result in zip(self.states, self._problems, self.results, strict=True):
-            found = problem.near_optimal(result.k, **limits, **options)
+            found = problem.near_optimal(result.k, **limits, **_asked_of(result), **options)
             lists[state] = found
             if found.status is Status.INTERRUPTED:  # the others give what they can at once
                 limits["time_limit"] = 0.0
@@ -154,6 +163,8 @@ class Discovery:
     def simulate(self, t: Any = None, *, time_limit: float = 20.0) -> Any:
         """Integrate the equations from the first state of each trajectory.
 
+        Control inputs are linear between the rows of the data, and constant outside.
+
         Parameters
         ----------
         t : (n,) array or None
@@ -168,11 +179,13 @@ class Discovery:
         """
         data = self.trajectories
         times = data.t if t is None else [_simulation_times(t)] * len(data.x)
-        rhs, scale = right_hand_side(self.model), max(np.abs(x).max() for x in data.x)
+        scale = max(np.abs(x).max() for x in data.x)
         return data.in_shape(
             [
-                integrate(rhs, x[0], each, scale, time_limit)
-                for x, each in zip(data.x, times, strict=True)
+                integrate(
+                    right_hand_side(self.model, data.control(i)), x[0], each, scale, time_limit
+                )
+                for i, (x, each) in enumerate(zip(data.x, times, strict=True))
             ]
         )
 
@@ -202,7 +215,8 @@ class Discovery:
     @cached_property
     def trajectories(self) -> Trajectories:
         """The data as lists, whether there is one trajectory or several."""
-        return Trajectories.of(self.x, self.t, self.states)
+        called = self.control_names or None
+        return Trajectories.of(self.x, self.t, self.states, self.u, called)
 
     @cached_property
     def simulated(self) -> list[np.ndarray]:
@@ -329,3 +343,12 @@ def _simulation_times(t: Any) -> np.ndarray:
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
         raise ValueError("t must be at least two times that increase")
     return times
+
+
+def _asked_of(result: Result) -> dict[str, Any]:
+    """What was asked of an equation besides its size, as far as its certificate says so."""
+    asked: dict[str, Any] = {"structure": result.structure}
+    if result.certificate is not None:
+        names = ("include", "exclude", "free")
+        asked |= {name: getattr(result.certificate, name) for name in names}
+    return asked

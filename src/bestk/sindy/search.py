@@ -33,10 +33,12 @@ def discover(
     x: Any,
     t: Any,
     *,
+    u: Any = None,
     degree: int = 5,
     library: Any = None,
     differentiation: Any = None,
     names: Any = None,
+    control_names: Any = None,
     ks: Iterable[int] = range(1, 6),
     alphas: Iterable[float] = (1e-5, 1e-3, 1e-2, 0.05, 0.2),
     validation: float = 1 / 3,
@@ -72,8 +74,12 @@ def discover(
         is conserved, it takes several to tell a term from its product with what is constant.
     t : (n,) array or float, or a list of them
         Times of the rows, or the step between them.
+    u : (n, c) array, (n,) array or data frame, or a list of them, or None
+        Control inputs at the times of the rows: known forces, which terms may contain but which
+        have no equations of their own.
     degree : int
-        Candidate terms are all products of states up to this degree, with the constant.
+        Candidate terms are all products of states (and control inputs) up to this degree, with the
+        constant.
     library : PySINDy feature library or None
         Other candidate terms; `degree` is then not used.
     differentiation : PySINDy differentiation method or None
@@ -82,6 +88,8 @@ def discover(
         where states have no noise, those of polynomials of degree 8.
     names : list of str or None
         Names of the states; those of the data frame, or x0, x1, ..., by default.
+    control_names : list of str or None
+        Names of the control inputs; those of the data frame, or u0, u1, ..., by default.
     ks, alphas : iterables of int and of float
         Largest numbers of terms in an equation, and ridge penalties, to choose from. Penalties
         depend on units: rescale states that are tiny (1e-6, say), or include 0.
@@ -124,7 +132,7 @@ def discover(
     >>> found.is_proven, found.share_proven
     (True, 1.0)
     """
-    data = Trajectories.of(x, t, names)
+    data = Trajectories.of(x, t, names, u, control_names)
     validation = require_number("validation", validation, least=0.0)
     if not 0.0 < validation < 1.0:
         raise ValueError(f"validation must be a share between 0 and 1, got {validation:g}")
@@ -145,7 +153,7 @@ def discover(
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
 
     rows, unseen = _rows(training, library, method), _rows(held_out, library, method)
-    terms = tuple(library.get_feature_names(list(data.names)))
+    terms = tuple(library.get_feature_names(data.inputs))
     sizes = sorted({min(k, len(terms)) for k in sizes})
     patience = Patience()
     asked = {
@@ -180,6 +188,8 @@ def discover(
         grids=grids,
         x=data.in_shape(data.x),
         t=data.in_shape(data.t),
+        u=None if data.u is None else data.in_shape(data.u),
+        control_names=data.control_names,
     )
 
 
@@ -210,7 +220,7 @@ def _rows(data: Trajectories, library: Any, method: Any) -> _Rows:
     rows = _Rows()
     model = SINDy(optimizer=rows, feature_library=library, differentiation_method=method)
     with np.errstate(over="ignore", invalid="ignore"):
-        model.fit(data.x, t=data.clock, feature_names=list(data.names))
+        model.fit(data.x, **data.given)
     return rows
 
 
@@ -317,7 +327,7 @@ def _fit(
     with warnings.catch_warnings():
         # Given again below, for the line that called discover.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(data.x, t=data.clock, feature_names=list(data.names))
+        model.fit(data.x, **data.given)
     warn_of_open_gaps(optimizer.results_)
     return model
 

@@ -15,8 +15,12 @@ _TOLERANCE = 1e-8
 RightHandSide = Callable[[float, np.ndarray], np.ndarray]
 
 
-def right_hand_side(model: Any) -> RightHandSide:
-    """``x' = f(t, x)`` of a fitted PySINDy model."""
+def right_hand_side(
+    model: Any, control: Callable[[float], np.ndarray] | None = None
+) -> RightHandSide:
+    """``x' = f(t, x)`` of a fitted PySINDy model, with control inputs at any time if it has any."""
+    if control is not None:
+        return _controlled(model, control)
     library, coef = model.feature_library, model.coefficients()
     if type(library) is not PolynomialLibrary:
         return lambda t, x: np.asarray(model.predict(x[None])[0])
@@ -24,6 +28,15 @@ def right_hand_side(model: Any) -> RightHandSide:
     used = coef.any(axis=0)
     powers, factors = library.powers_[used], coef[:, used]
     return lambda t, x: factors @ np.prod(x**powers, axis=1)
+
+
+def _controlled(model: Any, control: Callable[[float], np.ndarray]) -> RightHandSide:
+    library, coef = model.feature_library, model.coefficients()
+    if type(library) is not PolynomialLibrary:
+        return lambda t, x: np.asarray(model.predict(x[None], u=control(t)[None])[0])
+    used = coef.any(axis=0)
+    powers, factors = library.powers_[used], coef[:, used]
+    return lambda t, x: factors @ np.prod(np.append(x, control(t)) ** powers, axis=1)
 
 
 def integrate(

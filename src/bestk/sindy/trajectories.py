@@ -1,6 +1,6 @@
 """Trajectories as users have them: arrays or data frames, times or a step, one or several."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,10 @@ class Trajectories:
         The steps between rows, where they are even in all trajectories.
     names : tuple of str
         One per state.
+    u : list of arrays, or None
+        Control inputs (n, c) at the same times, which are known and have no equations.
+    control_names : tuple of str
+        One per control input.
     are_many : bool
         Whether the user gave a list.
     """
@@ -32,9 +36,13 @@ class Trajectories:
     steps: list[float] | None
     names: tuple[str, ...]
     are_many: bool
+    u: list[np.ndarray] | None = None
+    control_names: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, x: Any, t: Any, names: Any = None) -> "Trajectories":
+    def of(
+        cls, x: Any, t: Any, names: Any = None, u: Any = None, control_names: Any = None
+    ) -> "Trajectories":
         """Checked copies of the data; errors name the argument and say what to do."""
         are_many = isinstance(x, list | tuple) and all(np.ndim(part) == 2 for part in x)
         parts = list(x) if are_many else [x]
@@ -47,13 +55,21 @@ class Trajectories:
             if state.shape[1] != d:
                 raise ValueError(f"{label} has {state.shape[1]} states, but x[0] has {d}")
         times = _times(t, states, are_many)
+        controls = None if u is None else _controls(u, states, are_many)
+        called = _control_names(control_names, u, controls)
+        state_names = _names(names, parts, d)
+        both = sorted(set(state_names) & set(called))
+        if both:
+            raise ValueError(f"{both[0]!r} names a state and a control input; rename one of them")
         steps = [step for step in map(_even_step, times) if step is not None]
         return cls(
             x=states,
             t=times,
             steps=steps if len(steps) == len(times) else None,
-            names=_names(names, parts, d),
+            names=state_names,
             are_many=are_many,
+            u=controls,
+            control_names=called,
         )
 
     def split(self, validation: float) -> tuple["Trajectories", "Trajectories"]:
@@ -72,7 +88,26 @@ class Trajectories:
             self,
             x=[x[part] for x, part in zip(self.x, rows, strict=True)],
             t=[t[part] for t, part in zip(self.t, rows, strict=True)],
+            u=self.u and [u[part] for u, part in zip(self.u, rows, strict=True)],
         )
+
+    @property
+    def inputs(self) -> list[str]:
+        """Names of all that terms are made of: states, then control inputs."""
+        return [*self.names, *self.control_names]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What PySINDy's fit takes besides x."""
+        more = {} if self.u is None else {"u": self.u}
+        return {"t": self.clock, "feature_names": self.inputs, **more}
+
+    def control(self, i: int) -> Callable[[float], np.ndarray] | None:
+        """The control inputs of a trajectory at any time: linear between rows, constant outside."""
+        if self.u is None:
+            return None
+        t, u = self.t[i], self.u[i]
+        return lambda time: np.array([np.interp(time, t, column) for column in u.T])
 
     @property
     def clock(self) -> list:
@@ -90,6 +125,43 @@ def _states(label: str, x: Any) -> np.ndarray:
     if states.shape[1] == 0:
         raise ValueError(f"{label} has no columns; it needs one per state")
     return states
+
+
+def _controls(u: Any, states: list[np.ndarray], are_many: bool) -> list[np.ndarray]:
+    parts = list(u) if are_many else [u]
+    if len(parts) != len(states):
+        raise ValueError(
+            f"u has {len(parts)} entries for {len(states)} trajectories; pass one per trajectory"
+        )
+    labels = [f"u[{i}]" for i in range(len(parts))] if are_many else ["u"]
+    controls = []
+    for label, part, x in zip(labels, parts, states, strict=True):
+        is_vector = np.ndim(part) == 1
+        control = _states(label, np.asarray(part)[:, None] if is_vector else part)
+        if len(control) != len(x):
+            raise ValueError(
+                f"{label} has {len(control)} rows, but the trajectory has {len(x)}; pass the "
+                "control inputs at the times of its rows"
+            )
+        controls.append(control)
+    if len({control.shape[1] for control in controls}) > 1:
+        raise ValueError("u has different numbers of columns in different trajectories")
+    return controls
+
+
+def _control_names(names: Any, u: Any, controls: list[np.ndarray] | None) -> tuple[str, ...]:
+    """Names that were given, those of a data frame, or u0, u1, ..."""
+    if controls is None:
+        if names is not None:
+            raise ValueError("control_names are given, but no control inputs u")
+        return ()
+    count = controls[0].shape[1]
+    known = names_of(u[0] if isinstance(u, list | tuple) else u)
+    names = names or known or [f"u{i}" for i in range(count)]
+    names = (names,) if isinstance(names, str) else tuple(names)
+    if len(set(names)) != count or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"control_names must be {count} different strings, got {names}")
+    return names
 
 
 def _times(t: Any, states: list[np.ndarray], are_many: bool) -> list[np.ndarray]:
