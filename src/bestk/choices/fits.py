@@ -18,6 +18,10 @@ _TOUCHING = 1e-11
 _FLAT = 1e-11
 
 
+class Unsolved(Exception):
+    """Whether some b satisfies the rows could not be told."""
+
+
 class Fit(NamedTuple):
     """Coefficients, multipliers of the rows, and how far from the conditions of the optimum.
 
@@ -54,7 +58,10 @@ class _Rows(NamedTuple):
 def constrained_least_squares(
     M: np.ndarray, z: np.ndarray, C: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> Fit | None:
-    """The fit; None where no b satisfies the rows. Columns of M should have length one."""
+    """The fit; None where no b satisfies the rows, Unsolved where that cannot be told.
+
+    Columns of M should have length one.
+    """
     lengths = np.sqrt((C * C).sum(axis=1))
     live = lengths > 0.0
     if ((lower > 0.0) | (upper < 0.0))[~live].any():
@@ -105,17 +112,21 @@ def _by_linear_program(rows: _Rows) -> tuple[np.ndarray, np.ndarray] | None:
         cost, A_ub=np.vstack([above, below]), b_ub=np.append(rows.hi[up], -rows.lo[down]),
         bounds=[(None, None)] * p + [(0.0, 1.0)], **given,
     )  # fmt: skip
-    if answer.x is None:
+    if answer.status == 2:
         return None
+    if answer.x is None:
+        raise Unsolved(answer.message)
     b = answer.x[:-1]
     at, near = rows.C @ b, 1e-7 * rows.sizes(b)
     active = equations | (at - rows.lo <= near) | (rows.hi - at <= near)
     ends = np.where(at - rows.lo <= near, rows.lo, rows.hi)
     # A solver's tolerance is larger than ours: what is nearly touched is touched.
     found = _solution(rows.C[active], ends[active], near=b)
-    if found is None or rows.outside(found[0]) > 1e-9:
-        return (b, equations) if rows.outside(b) <= _TOUCHING else None
-    return found[0], equations
+    if found is not None and rows.outside(found[0]) <= 1e-9:
+        return found[0], equations
+    if rows.outside(b) > _TOUCHING:
+        raise Unsolved("a point of the linear program is not quite within its rows")
+    return b, equations
 
 
 def _descended(M, z, rows: _Rows, b, active) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.base.structure import Structure
-from bestk.choices.fits import constrained_least_squares
+from bestk.choices.fits import Unsolved, constrained_least_squares
 from bestk.problem.regression import Regression
 
 
@@ -47,7 +47,10 @@ class Fits:
         rows = np.vstack([C / scale, np.eye(len(support))[bounded]])
         lower = np.append(self.structure.lower, lo[bounded])
         upper = np.append(self.structure.upper, hi[bounded])
-        fit = constrained_least_squares(M / norms, z, rows, lower, upper)
+        try:
+            fit = constrained_least_squares(M / norms, z, rows, lower, upper)
+        except Unsolved:
+            return Fitted(np.zeros(len(support)), np.inf, np.zeros(q), np.inf)
         if fit is None:
             return Fitted(np.zeros(len(support)), np.inf, np.zeros(q), 0.0)
         coef = np.clip(fit.b / scale, problem.lower[support], problem.upper[support])
