@@ -192,11 +192,15 @@ def _fit_with(M, z, rows, values):
 
 
 def is_beyond_the_verifier(instance: Instance) -> bool:
-    """Do columns of zeros, which cost nothing, take part in several constraints at once?
+    """Is a refusal to be expected? Without a penalty and with constraints, in two cases.
 
-    Whether they can satisfy all of these takes a linear program, which the verifier does not solve.
+    Columns of zeros take part in several constraints at once: whether they can satisfy all of these
+    takes a linear program, which the verifier does not solve. Or features depend on each other up
+    to rounding: as they are, in rational numbers, huge coefficients fit the rounding.
     """
+    if instance.options["alpha"] > 0.0 or not instance.options.get("constraints"):
+        return False
     dead = np.ptp(instance.X, axis=0) == 0.0 if instance.options["fit_intercept"] else False
     dead = dead | (instance.X == 0.0).all(axis=0)
     rows = (instance.structure.matrix[:, dead] != 0.0).any(axis=1)
-    return instance.options["alpha"] == 0.0 and int(rows.sum()) > 1
+    return int(rows.sum()) > 1 or instance.kind == "dependent"
