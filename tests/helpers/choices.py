@@ -139,7 +139,9 @@ def value(instance: Instance, chosen: np.ndarray) -> float:
     X, y = instance.X, instance.y
     if options["fit_intercept"]:
         share = weight**2 / np.sum(weight**2)
+        origin = np.abs(X).max(axis=0)
         X, y = X - share @ X, y - share @ y
+        X[:, np.abs(X).max(axis=0) <= 1e-13 * origin] = 0.0  # constants, up to rounding
     M = np.vstack(
         [X[:, support] * weight[:, None], np.sqrt(options["alpha"]) * np.eye(len(support))]
     )
@@ -203,4 +205,5 @@ def is_beyond_the_verifier(instance: Instance) -> bool:
     dead = np.ptp(instance.X, axis=0) == 0.0 if instance.options["fit_intercept"] else False
     dead = dead | (instance.X == 0.0).all(axis=0)
     rows = (instance.structure.matrix[:, dead] != 0.0).any(axis=1)
-    return int(rows.sum()) > 1 or instance.kind == "dependent"
+    is_dependent = instance.kind == "dependent" or instance.X.shape[0] < instance.X.shape[1]
+    return int(rows.sum()) > 1 or is_dependent

@@ -46,13 +46,14 @@ class _Rows(NamedTuple):
 
     def outside(self, b: np.ndarray) -> float:
         """The largest violation, as a share of the numbers that enter a row."""
-        at, size = self.C @ b, self.sizes(b)
-        return float((np.maximum(self.lo - at, at - self.hi) / size).max(initial=0.0))
+        at, (below, above) = self.C @ b, self.sizes(b)
+        return float(np.maximum((self.lo - at) / below, (at - self.hi) / above).max(initial=0.0))
 
-    def sizes(self, b: np.ndarray) -> np.ndarray:
-        ends = np.where(np.isfinite(self.lo), np.abs(self.lo), 0.0)
-        ends = np.maximum(ends, np.where(np.isfinite(self.hi), np.abs(self.hi), 0.0))
-        return np.maximum(float(np.linalg.norm(b)) + ends, 1e-300)
+    def sizes(self, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What enters the comparison with each end; an end of 0 has no size of its own."""
+        ends = (np.where(np.isfinite(end), np.abs(end), 0.0) for end in (self.lo, self.hi))
+        below, above = (np.maximum(float(np.linalg.norm(b)) + end, 1e-300) for end in ends)
+        return below, above
 
 
 def constrained_least_squares(
@@ -98,7 +99,7 @@ def _by_linear_program(rows: _Rows) -> tuple[np.ndarray, np.ndarray] | None:
     # The largest distance to the ends of rows that have two, up to one: a point inside.
     p, equations = rows.C.shape[1], rows.are_equations
     up, down = ~equations & np.isfinite(rows.hi), ~equations & np.isfinite(rows.lo)
-    size = np.maximum(rows.sizes(np.zeros(p)), 1.0)
+    size = np.maximum(np.maximum(*rows.sizes(np.zeros(p))), 1.0)
     room = np.minimum(size, 0.5 * np.where(up & down, rows.hi - rows.lo, np.inf))
     above = np.column_stack([rows.C[up], room[up]])
     below = np.column_stack([-rows.C[down], room[down]])
@@ -117,9 +118,10 @@ def _by_linear_program(rows: _Rows) -> tuple[np.ndarray, np.ndarray] | None:
     if answer.x is None:
         raise Unsolved(answer.message)
     b = answer.x[:-1]
-    at, near = rows.C @ b, 1e-7 * rows.sizes(b)
-    active = equations | (at - rows.lo <= near) | (rows.hi - at <= near)
-    ends = np.where(at - rows.lo <= near, rows.lo, rows.hi)
+    at, (below, above) = rows.C @ b, rows.sizes(b)
+    is_low, is_high = at - rows.lo <= 1e-7 * below, rows.hi - at <= 1e-7 * above
+    active = equations | is_low | is_high
+    ends = np.where(is_low, rows.lo, rows.hi)
     # A solver's tolerance is larger than ours: what is nearly touched is touched.
     found = _solution(rows.C[active], ends[active], near=b)
     if found is not None and rows.outside(found[0]) <= 1e-9:
@@ -187,9 +189,10 @@ def _slope(M, z, b) -> float:
 
 def _violation(M, z, rows: _Rows, b, multipliers) -> float:
     slope = 2.0 * (M.T @ (z - M @ b)) - rows.C.T @ multipliers
-    at, near = rows.C @ b, 1e-7 * rows.sizes(b)
+    at, (below, above) = rows.C @ b, rows.sizes(b)
     size = max(_slope(M, z, b), 1e-300)
-    held = np.where(multipliers > 0.0, np.abs(rows.hi - at), np.abs(at - rows.lo)) <= near
+    is_low, is_high = np.abs(at - rows.lo) <= 1e-7 * below, np.abs(rows.hi - at) <= 1e-7 * above
+    held = np.where(multipliers > 0.0, is_high, is_low)
     loose = np.abs(multipliers[~held & (multipliers != 0.0)]).max(initial=0.0)
     return float(max(np.abs(slope).max(initial=0.0) / size, loose / size, rows.outside(b)))
 
