@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bestk.selection.estimators import SparseRidge, SparseRidgeCV
     from bestk.selection.path import Path, solve_path
     from bestk.selection.problem import Problem
+    from bestk.selection.sparse_selector import SparseSelector
     from bestk.selection.stability import Stability, stability
     from bestk.selection.stability_selector import StabilitySelector
     from bestk.structure.groups import groups_of
@@ -33,6 +34,7 @@ __all__ = [
     "Snapshot",
     "SparseRidge",
     "SparseRidgeCV",
+    "SparseSelector",
     "Stability",
     "StabilitySelector",
     "Status",
@@ -60,6 +62,7 @@ _HOME = {
     "Snapshot": "bestk.results.result",
     "SparseRidge": "bestk.selection.estimators",
     "SparseRidgeCV": "bestk.selection.estimators",
+    "SparseSelector": "bestk.selection.sparse_selector",
     "Stability": "bestk.selection.stability",
     "StabilitySelector": "bestk.selection.stability_selector",
     "Status": "bestk.results.status",

@@ -15,7 +15,7 @@ import bestk
 from bestk import Advanced, Problem, Status
 from bestk.selection.cross_validation import CrossValidation
 from bestk.show import inline_svg, one_model, plots, report
-from bestk.show.html import number
+from bestk.show.html import named, number
 
 NASTY = ["<b>bold</b>", "x & y", '"quoted"', "$a_1$ b$", "_hidden", "温度", "line\nbreak"]
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -394,3 +394,33 @@ def test_without_matplotlib_the_page_says_how_to_get_pictures(result, path, cv, 
 )
 def test_numbers(value, html):
     assert number(value) == html
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("sex^2", "sex<sup>2</sup>"),
+        ("a**3 b^12", "a<sup>3</sup> b<sup>12</sup>"),
+        ("I(a ** 2)", "I(a<sup>2</sup>)"),
+        ("f(x)^2", "f(x)<sup>2</sup>"),
+        ("<b>^2", "&lt;b&gt;^2"),
+        ("a<i>b^2", "a&lt;i&gt;b<sup>2</sup>"),
+        ("a^b", "a^b"),
+        ("a^2.5", "a^2.5"),
+        ("^2", "^2"),
+        ("a^123", "a^123"),
+    ],
+)
+def test_powers_are_raised_and_names_escaped(name, shown):
+    assert named(name) == shown
+
+
+def test_powers_on_a_page(data, no_pictures):
+    X, y = data
+    X = X.set_axis(["a", "a^2", "a<b>^2", "b", "a b^3", "c", "d"], axis=1)
+    html = bestk.solve(X, y, k=7).to_html()
+    assert "<var>a<sup>2</sup></var>" in html
+    assert "a b<sup>3</sup></span>" in html
+    assert "a&lt;b&gt;^2" in html
+    assert "<b>" not in html
+    Reader(html)

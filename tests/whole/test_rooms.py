@@ -47,10 +47,10 @@ def test_importing_bestk_brings_next_to_nothing_along():
     [
         "plots.gap", "plots.COLOURS", "report.result_page", "report.path_page", "report.cv_page",
         "report.discovery_page", "progress.Progress", "progress.LiveDisplay", "storage.save",
-        "storage.load", "certificate.ProofTree", "certificate.SplitRecord", "readers.open_data",
-        "readers.Data", "cross_validation.cross_validate_batches", "verification.verify_batches",
-        "verification.Verification", "datasets.make_synthetic", "sindy.discover", "sindy.OKRidge",
-        "sindy.Discovery",
+        "storage.load", "storage.from_json", "certificate.ProofTree", "certificate.SplitRecord",
+        "readers.open_data", "readers.Data", "cross_validation.cross_validate_batches",
+        "verification.verify_batches", "verification.Verification", "datasets.make_synthetic",
+        "sindy.discover", "sindy.OKRidge", "sindy.Discovery",
     ],
 )  # fmt: skip
 def test_import_paths_of_the_documentation_stay(name):

@@ -8,10 +8,13 @@ import numpy as np
 
 from bestk.base.structure import Structure
 from bestk.base.validation import as_matrix, names_of
+from bestk.results import formula
 from bestk.results.certificate import Certificate
 from bestk.results.criteria import information_criterion
 from bestk.results.gaps import PERFECT_FIT, relative_gap
 from bestk.results.status import Status
+
+HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,6 +243,41 @@ class Result:
             f" {'-' if value < 0 else '+'} {abs(value):.{digits}g}{name}" for value, name in terms
         )
         return f"{target} = {text[3:] if text.startswith(' + ') else '-' + text[3:]}"
+
+    def to_latex(self, target: str = "y", digits: int = 4) -> str:
+        """The model for LaTeX, such as ``y = 152.1 + 5.7\\,a^{2}\\,b``, without dollars around it.
+
+        Names such as ``"a b"``, ``"a:b"``, ``"a^2"`` and ``"sin(2 x0)"`` are read as products,
+        powers and functions. Any other name is one symbol, and escaped. Needs the package amsmath
+        where a name is text.
+        """
+        return formula.latex(target, self._terms, self._reader, digits)
+
+    def to_sympy(self) -> Any:
+        """The right-hand side as an expression of SymPy, names read as by :meth:`to_latex`.
+
+        Coefficients are those of the model to the last bit. ``pip install sympy``.
+        """
+        return formula.sympy_sum(self._terms, self._reader)
+
+    @property
+    def _terms(self) -> list[formula.Term]:
+        terms: list[formula.Term] = [(self.coef[j], self.name(j)) for j in self.support]
+        return [(self.intercept, None), *terms] if self.fit_intercept else terms
+
+    @property
+    def _reader(self) -> formula.Reader:
+        return formula.Reader(self.feature_names or self.names)
+
+    def to_json(self, path: Any = None) -> str:
+        """The model and what was proven as JSON text, written to path if given.
+
+        :func:`bestk.storage.from_json` reads it back, and ``predict`` works again. The proof is not
+        part of it: see :func:`bestk.storage.save`.
+        """
+        from bestk.results.model_json import to_json
+
+        return to_json(self, path)
 
     def plot(self, ax: Any = None) -> Any:
         """The gap over time (:func:`bestk.plots.gap`); returns the matplotlib Axes."""

@@ -11,6 +11,7 @@ import numpy as np
 from bestk.base.structure import Structure
 from bestk.base.validation import as_features, as_matrix, require_count
 from bestk.problem.regression import Regression
+from bestk.results import formula
 from bestk.results.completeness import CompletenessCertificate
 from bestk.results.gaps import percent
 from bestk.results.result import Result, structure_lines
@@ -56,6 +57,19 @@ class NearModel:
             sign = "-" if value < 0 else "+" if terms else ""
             terms.append(f"{sign} {abs(value):.{digits}g} {name}".strip())
         return "y = " + " ".join(terms)
+
+    def to_latex(self, target: str = "y", digits: int = 4) -> str:
+        """The model for LaTeX (:meth:`bestk.Result.to_latex`)."""
+        return formula.latex(target, self._terms, formula.Reader(self.all_names), digits)
+
+    def to_sympy(self) -> Any:
+        """The right-hand side as an expression of SymPy (:meth:`bestk.Result.to_sympy`)."""
+        return formula.sympy_sum(self._terms, formula.Reader(self.all_names))
+
+    @property
+    def _terms(self) -> list[formula.Term]:
+        terms: list[formula.Term] = [*zip(self.values, self.names, strict=True)]
+        return [(self.intercept, None), *terms] if self.intercept != 0.0 else terms
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

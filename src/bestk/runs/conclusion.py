@@ -9,10 +9,9 @@ import numpy as np
 from bestk.base.settings import Settings
 from bestk.problem.regression import Regression
 from bestk.results.gaps import relative_gap
-from bestk.results.result import Result, Snapshot
+from bestk.results.result import HISTORY, Result, Snapshot
 from bestk.results.status import Status
 
-HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])
 # A share of an objective that is not told from rounding.
 _ROUNDING = 1e-9
 # Coefficients are at their bounds up to this share.

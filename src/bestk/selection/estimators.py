@@ -149,10 +149,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return X, y, sample_weight
 
     def __sklearn_clone__(self) -> Self:
-        """A client is the way to a cluster: copies of an estimator share it."""
-        twin = _clone_parametrized(_without_client(self))
-        twin.client = self.client
-        return twin
+        return clone_with_client(self)
 
     def _remember_columns(self, X: Any) -> None:
         """Of a Dask collection, what scikit-learn remembers of an array."""
@@ -547,10 +544,13 @@ class SparseRidgeCV(_SparseLinearModel):
         )
 
 
-def _without_client(model: _SparseLinearModel) -> _SparseLinearModel:
+def clone_with_client(model: Any) -> Any:
+    """A client is the way to a cluster: copies of an estimator share it."""
     bare = copy(model)
     bare.client = None
-    return bare
+    twin = _clone_parametrized(bare)
+    twin.client = model.client
+    return twin
 
 
 def _plain(value: Any) -> Any:

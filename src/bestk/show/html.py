@@ -4,6 +4,7 @@ Every piece of markup is made by :func:`tag`, which escapes all text that is not
 a feature called ``<b>`` stays text.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from html import escape
@@ -14,6 +15,10 @@ import numpy as np
 
 # Cells of words; the style is for notebooks, which align to the right and lack our style sheet.
 _TEXT = {"class_": "text", "style": "text-align: left"}
+
+
+# "a^2" and "a**2"; a power follows a name or a bracket.
+_POWER = re.compile(r"(?<=[\w)\]])(?:\^|\s?\*\*\s?)(\d{1,2})(?!\w|\.\d)")
 
 
 class Html(str):
@@ -32,6 +37,18 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
 
 def _join(parts: Iterable[Any]) -> Html:
     return Html("".join(p if isinstance(p, Html) else escape(str(p)) for p in parts))
+
+
+def named(name: Any) -> Html:
+    """A name with its powers raised: sex² for ``sex^2`` and ``sex**2``."""
+    *pieces, rest = _POWER.split(str(name))
+    pairs = zip(pieces[::2], pieces[1::2], strict=True)
+    return _join([*(part for text, power in pairs for part in (text, tag("sup", power))), rest])
+
+
+def listed(names: Iterable[Any], none: str = "none") -> Html:
+    """Names with commas between them."""
+    return Html(", ".join(map(named, names)) or escape(none))
 
 
 def page(title, *sections):

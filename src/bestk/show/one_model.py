@@ -6,7 +6,7 @@ import numpy as np
 
 from bestk.results.criteria import CRITERIA
 from bestk.results.result import grouped_support, uncounted
-from bestk.show.html import Html, count, number, table, tag
+from bestk.show.html import Html, count, named, number, table, tag
 from bestk.show.plots import CRITERION_NAMES, percent
 from bestk.show.structure import free_groups, unit_of
 
@@ -21,7 +21,7 @@ def equation(result, target="y", constant=None):
     for i, (value, name) in enumerate(terms):
         sign = "−" if value < 0 else "+" if i else ""
         space = "\N{NO-BREAK SPACE}" if i else ""
-        factor = ["\N{NO-BREAK SPACE}", tag("var", name)] if name is not None else []
+        factor = ["\N{NO-BREAK SPACE}", tag("var", named(name))] if name is not None else []
         parts += [" ", tag("span", sign, space, number(abs(value), 4), *factor, class_="term")]
     return tag("p", tag("var", target), " =", *parts, class_="equation")
 
@@ -33,10 +33,10 @@ def terms(result):
         rows.append((tag("em", "intercept"), number(result.intercept, 8)))
     for group, features in grouped_support(result):
         if group:
-            rows.append((tag("strong", group), Html()))
+            rows.append((tag("strong", named(group)), Html()))
         for j in features:
             mark = [" ", tag("em", "(not counted)")] if j in free else []
-            name = tag("span", result.name(j), *mark, class_="member" if group else None)
+            name = tag("span", named(result.name(j)), *mark, class_="member" if group else None)
             rows.append((name, number(result.coef[j] + 0.0, 8)))
     return table(["feature", "coefficient"], *rows) if rows else Html()
 

@@ -15,7 +15,19 @@ import numpy as np
 from bestk.base.validation import require_choice
 from bestk.results.criteria import CRITERIA
 from bestk.show import plots
-from bestk.show.html import Html, fact_list, fixed, number, page, plus_minus, section, table, tag
+from bestk.show.html import (
+    Html,
+    fact_list,
+    fixed,
+    listed,
+    named,
+    number,
+    page,
+    plus_minus,
+    section,
+    table,
+    tag,
+)
 from bestk.show.inline_svg import figures
 from bestk.show.one_model import equation, numbers, proof, settings, terms
 from bestk.show.structure import n_units, names_of, rules_of_folds, rules_section, unit_of
@@ -257,7 +269,7 @@ def _sizes(path, chosen):
                 number(result.objective, 8),
                 fixed(result.r2, 4),
                 *scores,
-                ", ".join(names_of(result)) or "none",
+                listed(names_of(result)),
             ]
         )
     unit = unit_of(chosen.structure)
@@ -299,7 +311,7 @@ def _chosen_features(cv):
     called = folds[0].structure.group_names.__getitem__ if unit == "group" else folds[0].name
     times = Counter(one for result in chosen for one in result)
     rows = [
-        (called(one), f"{number} of {len(folds)}")
+        (named(called(one)), f"{number} of {len(folds)}")
         for one, number in sorted(times.items(), key=lambda item: (-item[1], item[0]))
     ]
     text = f"How many folds choose each {unit} at the smallest error, k = {cv.ks[j]}:"
@@ -330,7 +342,7 @@ def _proofs(found):
                 number(result.objective, 7),
                 fixed(result.r2, 4),
                 worse,
-                ", ".join(other.names) or "none" if other else "–",
+                listed(other.names) if other else "–",
             ]
         )
     note = "Next best: the best model of the same k that lacks at least one of the terms."
@@ -362,7 +374,7 @@ def _rivals(near, result):
     """Pairs (name, value) about models that are nearly as good as an equation."""
 
     def names(terms):
-        return ", ".join(near.names[j] for j in terms) or "none"
+        return listed(near.names[j] for j in terms)
 
     rivals = sum(not np.array_equal(model.support, result.support) for model in near.models)
     repeats = ", ".join(f"{near.names[a]} repeats {near.names[b]}" for a, b in near.copies)

@@ -7,7 +7,7 @@ import numpy as np
 
 from bestk.base.structure import Structure
 from bestk.results.result import active_constraints, uncounted
-from bestk.show.html import Html, count, number, section, table, tag
+from bestk.show.html import Html, count, listed, named, number, section, table, tag
 
 # Rules, constraints or groups, and features of a group, that a page lists.
 _MOST_LISTED, _MOST_MEMBERS = 50, 30
@@ -106,11 +106,11 @@ def _groups(structure, name, chosen):
     rows = []
     for g in several[:_MOST_LISTED].tolist():
         members = structure.members(g)
-        names = ", ".join(name(j) for j in members[:_MOST_MEMBERS])
+        names = listed(name(j) for j in members[:_MOST_MEMBERS])
         if len(members) > _MOST_MEMBERS:
-            names += f" and {len(members) - _MOST_MEMBERS} more"
+            names = Html(f"{names} and {len(members) - _MOST_MEMBERS} more")
         mark = [] if chosen is None else ["yes" if g in chosen else "no"]
-        rows.append([structure.group_names[g], *mark, names])
+        rows.append([named(structure.group_names[g]), *mark, names])
     heads = ["group", *([] if chosen is None else ["chosen"]), "features"]
     yield table(heads, *rows)
     yield from _and_more(len(several), "group")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.validation import as_real
+from bestk.results import formula
 from bestk.results.gaps import PERFECT_FIT, percent
 from bestk.results.result import Result
 from bestk.results.status import Status
@@ -73,6 +74,33 @@ class Discovery:
         return [
             equation(state, self.terms, result.coef)
             for state, result in zip(self.states, self.results, strict=True)
+        ]
+
+    def to_latex(self, digits: int = 4) -> str:
+        """The system for LaTeX, one equation per state, such as ``\\dot{x} &= -10\\,x + 10\\,y``.
+
+        An ``aligned`` environment of the package amsmath, without dollars around it. Terms are read
+        as by :meth:`bestk.Result.to_latex`.
+        """
+        reader = formula.Reader(self.terms, self.states)
+        lines = [
+            rf"\dot{{{formula.symbol(state)}}} &= {formula.latex_sum(terms, reader, digits)}"
+            for state, terms in zip(self.states, self._sums, strict=True)
+        ]
+        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+
+    def to_sympy(self) -> dict[str, Any]:
+        """The right-hand sides as expressions of SymPy, by the names of the states."""
+        reader = formula.Reader(self.terms, self.states)
+        sums = (formula.sympy_sum(terms, reader) for terms in self._sums)
+        return dict(zip(self.states, sums, strict=True))
+
+    @property
+    def _sums(self) -> list[list[formula.Term]]:
+        names = [None if term == "1" else term for term in self.terms]
+        return [
+            [(value, name) for value, name in zip(result.coef, names, strict=True) if value != 0.0]
+            for result in self.results
         ]
 
     @property

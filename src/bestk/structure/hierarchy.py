@@ -6,6 +6,7 @@ among the other terms: x y and x^2 for x^2 y, and x and y where these two are no
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 
 # "a b" of scikit-learn and PySINDy, "a:b" of formulas, "a*b" and "a×b" of people.
 _TIMES = re.compile(r"\s*(?:[:×]|\*(?!\*))\s*|\s+")
@@ -28,20 +29,26 @@ def parents_of(names: tuple[str, ...]) -> list[tuple[int, ...]]:
 
 def monomials_of(names: tuple[str, ...]) -> list[Monomial]:
     """Each name as a product of others, shortest first; what is no product is a main effect."""
-    known: dict[str, Monomial] = {}
-    mains: set[str] = set()
-    for name in sorted(set(names), key=lambda name: (len(name), name)):
-        readings = _readings(name, mains)
-        if not readings:
-            mains.add(name)
-            readings = {(name,)}
+    known = readings_of(names)
+    for name, readings in known.items():
         if len(readings) > 1:
             ways = " and as ".join(" × ".join(map(repr, way)) for way in sorted(readings))
             raise ValueError(
                 f"hierarchy: the name {name!r} can be read as {ways}; rename it, or give parents="
             )
-        known[name] = readings.pop()
-    return [known[name] for name in names]
+    return [next(iter(known[name])) for name in names]
+
+
+def readings_of(names: Iterable[str], mains: Iterable[str] = ()) -> dict[str, set[Monomial]]:
+    """All products that each name can stand for, of shorter names and of these main effects."""
+    known: dict[str, set[Monomial]] = {}
+    factors = set(mains)
+    for name in sorted(set(names), key=lambda name: (len(name), name)):
+        known[name] = _readings(name, factors)
+        if not known[name]:
+            factors.add(name)
+            known[name] = {(name,)}
+    return known
 
 
 def _readings(name: str, mains: set[str]) -> set[Monomial]:
