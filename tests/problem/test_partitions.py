@@ -107,7 +107,9 @@ def test_small_files_stay_partitions(kind, tmp_path):
     for i in range(9):
         write = getattr(frame[10 * i : 10 * (i + 1)], f"to_{kind}")
         write(tmp_path / f"part-{i}.{kind}", index=False)
-    rows = getattr(dd, f"read_{kind}")(str(tmp_path / f"*.{kind}"))
+    # pandas 2 would read a text to the nearest number but one.
+    digits = {"float_precision": "round_trip"} if kind == "csv" else {}
+    rows = getattr(dd, f"read_{kind}")(str(tmp_path / f"*.{kind}"), **digits)
     names = [f"f{j}" for j in range(9)]
     result = bestk.solve(rows[names], rows["y"], 3)
     assert result.certificate.verify(X, y)

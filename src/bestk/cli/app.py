@@ -1,4 +1,4 @@
-"""The command ``bestk``: fit, alternatives, verify, path, cv, discover and demo.
+"""The command ``bestk``: fit, alternatives, verify, path, cv, discover, demo and doctor.
 
 The numbers and words it writes are made in :mod:`bestk.show.console`. The solver takes a second to
 import: commands do so when they need it, --help does not.
@@ -17,6 +17,7 @@ import typer
 from bestk.cli.alternatives import alternatives
 from bestk.cli.cluster import client_of
 from bestk.cli.discovery import discover
+from bestk.cli.doctor import doctor
 from bestk.cli.options import (
     MODEL,
     OUTPUT,
@@ -99,9 +100,10 @@ _EPILOG = (
     "All columns but the target are features; leave others out with --drop. Text becomes a group "
     "of indicators. Rows are read in batches, never all at once.\n\n"
     "[bold]Exit codes:[/] 0 proven (with --auto-bounds: inside the box); 1 something is wrong with "
-    "the data, a file or a cluster; 2 wrong usage; 3 a limit was reached and a gap is left, or a "
-    "list is not complete (what was found is still printed); 4 a certificate was not verified; 130 "
-    "interrupted (the best model so far is printed, if there is one)."
+    "the data, a file or a cluster, or the self-test of doctor failed; 2 wrong usage; 3 a limit "
+    "was reached and a gap is left, or a list is not complete (what was found is still printed); 4 "
+    "a certificate was not verified; 130 interrupted (the best model so far is printed, if there "
+    "is one)."
 )
 
 app = typer.Typer(
@@ -462,3 +464,6 @@ def demo(threads: Threads = None, quiet: Quiet = False) -> int:
     console.print(f"{found} of the {k} features that make y are in the model.")
     console.print("Now with your data: [bold]bestk fit data.csv --target y -k 5[/]")
     return exit_code([result])
+
+
+app.command(epilog="[bold]Example:[/] bestk doctor --json > machine.json")(doctor)

@@ -65,6 +65,17 @@ where groups, rules or constraints were asked for also
     horizon : list of times for which the simulation follows each trajectory
     proven, version
 
+``bestk doctor`` writes
+    version, python, platform
+    packages, optional : {name: version}, null for what is not installed
+    threads : {"default", "cores"}: those that a search uses unless told, and those of the machine
+    blas : a list of {"internal_api", "version", "num_threads", "threading_layer", "architecture"}
+    variables : {name: text} of the environment, as far as they steer threads and compiled code
+    compile_cache : {"folder", "bytes", "writable", "problem"}; a problem is a text, empty if none
+    devices : {"names", "problem"}
+    self_test : a list of {"name", "passed", "problem", "seconds"}, empty if not asked for
+    healthy : whether all of them passed
+
 A number that is not finite is null.
 """
 
@@ -82,6 +93,8 @@ from rich.table import Table
 from bestk.results.gaps import percent, relative_gap
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from bestk.base.structure import Structure
     from bestk.readers.data import Data
     from bestk.results.completeness import CompletenessCertificate
@@ -651,3 +664,58 @@ def show_history(result: "Result", rows: int = 6) -> None:
     console = stdout()
     console.print()
     console.print(table)
+
+
+def doctor_document(machine: dict[str, Any], checks: "Iterable[Any]") -> dict[str, Any]:
+    """A machine and its self-test as JSON; see the top of this module."""
+    test = [
+        {
+            "name": check.name,
+            "passed": check.passed,
+            "problem": check.problem,
+            "seconds": check.seconds,
+        }
+        for check in checks
+    ]
+    return machine | {"self_test": test, "healthy": all(check["passed"] for check in test)}
+
+
+def show_machine(machine: dict[str, Any]) -> None:
+    """What `bestk doctor` finds, one line each."""
+    packages = machine["packages"] | {k: v for k, v in machine["optional"].items() if v}
+    missing = [name for name, version in machine["optional"].items() if not version]
+    threads, cache, devices = machine["threads"], machine["compile_cache"], machine["devices"]
+    rows = [
+        ("bestk", machine["version"]),
+        ("Python", f"{machine['python']}, {machine['platform']}"),
+        *((name, version or "missing") for name, version in packages.items()),
+        ("not installed", ", ".join(missing)),
+        ("threads", f"{threads['default']} of {threads['cores']} cores"),
+        *(("BLAS", _blas_words(library)) for library in machine["blas"]),
+        *machine["variables"].items(),
+        ("compiled loops", _cache_words(cache)),
+        ("devices", ", ".join(devices["names"]) or "cpu only"),
+        *(("problem", found["problem"]) for found in (cache, devices) if found["problem"]),
+    ]
+    width = max(len(name) for name, _ in rows) + 2
+    for name, words in rows:
+        if words:
+            stdout().print(f"[dim]{escape(name):<{width}}[/]{escape(words)}", soft_wrap=True)
+
+
+def _blas_words(library: dict[str, Any]) -> str:
+    details = [library["threading_layer"], library["architecture"]]
+    told = [f"{library['num_threads']} threads", *(word for word in details if word)]
+    return f"{library['internal_api']} {library['version'] or ''}".rstrip() + f", {', '.join(told)}"
+
+
+def _cache_words(cache: dict[str, Any]) -> str:
+    writable = "writable" if cache["writable"] else "not writable"
+    return f"{cache['folder'] or 'no folder'}, {cache['bytes'] / 1e6:.1f} MB, {writable}"
+
+
+def show_check(check: Any) -> None:
+    """One line for each part of the self-test."""
+    verdict = "[green]passed[/]" if check.passed else f"[red]failed[/]: {escape(check.problem)}"
+    told = f"self-test of {check.name}: {verdict} [dim]{check.seconds:.2f} s[/]"
+    stdout().print(told, soft_wrap=True)
