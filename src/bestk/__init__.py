@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bestk.selection.problem import Problem
     from bestk.selection.stability import Stability, stability
     from bestk.selection.stability_selector import StabilitySelector
+    from bestk.selection.warming import warmup
     from bestk.structure.groups import groups_of
 
 __version__ = "0.1.0"
@@ -46,6 +47,7 @@ __all__ = [
     "solve",
     "solve_path",
     "stability",
+    "warmup",
 ]
 
 # Numba, SciPy and scikit-learn take a second or two to import: they wait until they are needed.
@@ -70,6 +72,7 @@ _HOME = {
     "solve": "bestk.search.solve",
     "solve_path": "bestk.selection.path",
     "stability": "bestk.selection.stability",
+    "warmup": "bestk.selection.warming",
 }
 
 
