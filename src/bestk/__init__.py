@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bestk.selection.sparse_selector import SparseSelector
     from bestk.selection.stability import Stability, stability
     from bestk.selection.stability_selector import StabilitySelector
+    from bestk.selection.warming import warmup
     from bestk.structure.groups import groups_of
 
 __version__ = "0.1.0"
@@ -48,6 +49,7 @@ __all__ = [
     "solve",
     "solve_path",
     "stability",
+    "warmup",
 ]
 
 # Numba, SciPy and scikit-learn take a second or two to import: they wait until they are needed.
@@ -73,6 +75,7 @@ _HOME = {
     "solve": "bestk.search.solve",
     "solve_path": "bestk.selection.path",
     "stability": "bestk.selection.stability",
+    "warmup": "bestk.selection.warming",
 }
 
 

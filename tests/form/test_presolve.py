@@ -18,12 +18,6 @@ def test_nothing_to_choose_is_answered_at_once():
     assert excluded.status is Status.OPTIMAL
 
 
-def test_without_rows_nothing_is_explained():
-    result = bestk.solve(np.zeros((0, 3)), np.zeros(0), 2)
-    assert result.objective == result.lower_bound == 0.0
-    assert not result.coef.any()
-
-
 def test_without_columns_y_is_all_residual():
     y = np.array([1.0, 2.0])
     result = bestk.solve(np.zeros((2, 0)), y, 2)

@@ -109,7 +109,7 @@ class Settings:
         require_device(self.device)
         require_client(self.client)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
-            raise TypeError("checkpoint must be the name of a file")
+            raise TypeError(f"checkpoint must be the name of a file, got {self.checkpoint!r}")
         require_number("checkpoint_interval", self.checkpoint_interval, least=0.0)
         require_choice("search", self.search, SEARCHES)
         require_choice("bound", self.bound, BOUNDS)

@@ -99,7 +99,8 @@ def as_vector(name: str, value: Any, *, length: int, of: str) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must be a vector, got shape {array.shape}")
+        hint = f"; pass one column, such as {name}[:, 0]" if array.ndim == 2 else ""
+        raise ValueError(f"{name} must be a vector, got shape {array.shape}{hint}")
     if len(array) != length:
         raise ValueError(f"{name} has length {len(array)}, but there are {length} {of}")
     return array
@@ -121,7 +122,9 @@ def as_weights(value: Any, n: int) -> np.ndarray | None:
     weight = as_vector("sample_weight", value, length=n, of="rows of X").astype(np.float64)
     require_finite("sample_weight", weight)
     if (weight < 0).any():
-        raise ValueError("sample_weight must not be negative")
+        raise ValueError(
+            f"sample_weight must not be negative, got {weight.min():g}; 0 leaves a row out"
+        )
     return weight
 
 
@@ -137,12 +140,18 @@ def as_bounds(bounds: Any, p: int) -> tuple[np.ndarray, np.ndarray]:
     if isinstance(bounds, str):
         raise ValueError(f'bounds must be a pair (lower, upper), "auto" or None, got {bounds!r}')
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise ValueError("bounds must be a pair (lower, upper) of scalars or arrays of length p")
+        raise ValueError(
+            f"bounds must be a pair (lower, upper) of scalars or arrays of length {p}, "
+            f"got {bounds!r}"
+        )
     sides = []
     for name, side in zip(("lower", "upper"), bounds, strict=True):
         side = as_real(f"{name} bound", side).astype(np.float64)
         if side.ndim > 1 or (side.ndim == 1 and len(side) != p):
-            raise ValueError(f"the {name} bound must be a scalar or have length {p}")
+            raise ValueError(
+                f"bounds: the {name} bound must be a scalar or have length {p}, one per feature; "
+                f"got shape {side.shape}"
+            )
         sides.append(np.broadcast_to(side, (p,)).copy())
     lower, upper = sides
     if np.isnan(lower).any() or np.isnan(upper).any():
@@ -167,12 +176,42 @@ def names_of(X: Any) -> tuple[str, ...] | None:
 
 
 def require_names(names: Any, p: int) -> tuple[str, ...] | None:
+    """p distinct names, those of a data frame or those that were given; None stays None."""
     if names is None:
         return None
     names = tuple(names)
     if len(names) != p or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"feature_names must be {p} strings, one per feature")
+        raise ValueError(f"feature_names must be {p} strings, one per feature, got {len(names)}")
+    require_distinct(names)
     return names
+
+
+def require_distinct(names: Iterable[str] | None, where: str = "") -> None:
+    """Each name must mean one feature: options and results speak of features by their names."""
+    columns: dict[str, list[int]] = {}
+    for j, name in enumerate(names or ()):
+        columns.setdefault(name, []).append(j)
+    twice = [(name, found) for name, found in columns.items() if len(found) > 1]
+    if twice:
+        listed = ", ".join(
+            f"{name!r} (columns {', '.join(map(str, found[:_MOST_NAMED]))}"
+            f"{', ...' if len(found) > _MOST_NAMED else ''})"
+            for name, found in twice[:_MOST_NAMED]
+        )
+        more = f" and {len(twice) - _MOST_NAMED} more" if len(twice) > _MOST_NAMED else ""
+        raise ValueError(
+            f"several features have the same name{where}: {listed}{more}; rename columns of the "
+            "data frame, frame.columns = [...], or pass distinct feature_names"
+        )
+
+
+def require_rows(name: str, array: np.ndarray) -> None:
+    """Without rows every model fits perfectly, and nothing can be said about any of them."""
+    if len(array) == 0:
+        raise ValueError(
+            f"{name} has no rows (shape {array.shape}); pass at least one, and check the step that "
+            "selected them, such as a filter or dropna()"
+        )
 
 
 def as_features(
@@ -207,6 +246,10 @@ def _positions(name: str, wanted: Any, feature_names: tuple[str, ...] | None) ->
         raise ValueError(f"{name} holds names, but the features have none; pass indices instead")
     position = {feature: j for j, feature in enumerate(feature_names)}
     for feature in wanted:
+        if feature_names.count(feature) > 1:
+            raise ValueError(
+                f"{name}: several features are named {feature!r}; rename them, or pass indices"
+            )
         if feature not in position:
             raise ValueError(f"{name}: there is no feature {feature!r}{nearest(feature, position)}")
     return [position[feature] for feature in wanted]
@@ -224,13 +267,16 @@ def require_consistent_gram(G: np.ndarray, c: np.ndarray, yy: float) -> None:
         raise ValueError("G is not symmetric; pass X.T @ X")
     squares = np.diag(G)
     if (squares < 0).any():
-        raise ValueError("G is not positive semidefinite: its diagonal has negative entries")
+        raise ValueError(
+            "G is not positive semidefinite: its diagonal has negative entries; pass X.T @ X"
+        )
     full = np.block([[0.5 * (G + G.T), c[:, None]], [c[None, :], np.array([[yy]])]])
     root = np.sqrt(np.append(squares, yy))
     live = root > 0
     if np.abs(full[~live]).max(initial=0.0) > 0:
         raise ValueError(
-            "G is not positive semidefinite: a zero on its diagonal, but not beside it"
+            "G is not positive semidefinite: a zero on its diagonal, but not beside it; "
+            "pass X.T @ X"
         )
     full = full[np.ix_(live, live)] / np.outer(root[live], root[live])
     if len(full) == 0:
@@ -239,7 +285,10 @@ def require_consistent_gram(G: np.ndarray, c: np.ndarray, yy: float) -> None:
     if np.linalg.eigvalsh(full[:-1, :-1] if live[-1] else full).min(initial=0.0) < -tolerance:
         raise ValueError("G is not positive semidefinite; it cannot be X.T @ X of any data")
     if np.linalg.eigvalsh(full)[0] < -tolerance:
-        raise ValueError("c and yy do not fit G: y'y is smaller than what c claims to explain")
+        raise ValueError(
+            "c and yy do not fit G: y'y is smaller than what c claims to explain; pass G = X.T @ "
+            "X, c = X.T @ y and yy = y @ y of the same rows"
+        )
 
 
 def require_number(name: str, value: Any, *, least: float, finite: bool = True) -> float:
@@ -276,5 +325,7 @@ def as_penalties(alphas: Any) -> list[float]:
     """Ascending unique penalties."""
     values = [alphas] if np.ndim(alphas) == 0 else list(alphas)
     if not values:
-        raise ValueError("alphas must hold at least one penalty")
+        raise ValueError(
+            "alphas must hold at least one penalty, such as [0.0, 0.1, 1.0]; it is empty"
+        )
     return sorted({require_number("each of alphas", alpha, least=0.0) for alpha in values})

@@ -10,14 +10,14 @@ lam'(C b) can be.
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import step
 from bestk.base.constants import FREE, IN, OUT, UNIT_ROUNDOFF
 from bestk.bounds.kernels.conclude import proven
 from bestk.bounds.kernels.gains import gain_of, sum_largest
 from bestk.form.dense import residual, slope_errors
 
 
-@kernel
+@step
 def conclude(space, most, t, state, r, x, lam, cutoff, fixing):
     """The bound of a node; `state` gains the fixings.
 
@@ -73,7 +73,7 @@ def conclude(space, most, t, state, r, x, lam, cutoff, fixing):
     return bound
 
 
-@kernel
+@step
 def _pull(space, lam, u):
     """Subtract C'lam / 2 from u; (its error, sigma(lam), the sum of its parts)."""
     largest, support, weight = 0.0, 0.0, 0.0
@@ -95,7 +95,7 @@ def _pull(space, lam, u):
     return (q + 64) * 4 * UNIT_ROUNDOFF * largest, support, weight
 
 
-@kernel
+@step
 def _gain(space, t, u, error, most, j):
     """The most that coordinate j can gain, whatever the error of its slope.
 

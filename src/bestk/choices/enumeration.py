@@ -8,7 +8,7 @@ better, with bounds and constraints all the more; what is listed has to be fitte
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, IN, OUT
 from bestk.choices.propagation import POSSIBLE, may_stop, n_counted, propagate
 from bestk.supports.scan import condition, scan
@@ -35,7 +35,7 @@ def multiplies_of(n_groups, n_coordinates, r):
     return matrices * n_coordinates * n_coordinates / r + 8.0 * choices
 
 
-@kernel
+@step
 def try_all(space, k, shift, slack, value, state, hits):
     """List the choices of a node that may have a value below `value`, as rows of hits.
 
@@ -62,7 +62,8 @@ def try_all(space, k, shift, slack, value, state, hits):
             H[0, i, j] = H[0, j, i]
     states[0] = state
     left[0] = 1.0 - gain - slack
-    n_hits, depth = _stop_here(space, k, value, states[0], left[0], room, hits, 0), 0
+    n_hits = _stop_here(space, k, value, states[0], left[0], room, hits, np.int64(0))
+    depth = 0
     while depth >= 0 and n_hits >= 0:
         g = following[depth]
         if g == m:
@@ -117,7 +118,7 @@ def _sides(space, state):
     return inside, free, n_inside, n_free
 
 
-@kernel
+@step
 def _try_one(space, shift, slack, value, state, inside, hits):
     """A node that has nothing left to choose but groups that add nothing."""
     nothing = np.empty(0)
@@ -147,7 +148,7 @@ def _stop_here(space, k, value, state, left, room, hits, n_hits):
     return n_hits + 1
 
 
-@kernel
+@step
 def _gain(space, place, H, d, g):
     """At least what group g alone gains; infinite where that cannot be told."""
     first, end = space.starts[g], space.starts[g + 1]
@@ -157,7 +158,7 @@ def _gain(space, place, H, d, g):
     return np.inf
 
 
-@kernel
+@step
 def _eliminate(space, place, H, d, g):
     """Condition H and d on the coordinates of group g; its gain, or -1."""
     total, size = 0.0, d.shape[0]
@@ -180,7 +181,7 @@ def _eliminate(space, place, H, d, g):
     return total
 
 
-@kernel
+@step
 def scan_all(space, k, shift, slack, value, state, hits):
     """`try_all` where every FREE group is one coordinate: supports of full size, as if no rule was.
 
@@ -198,14 +199,14 @@ def scan_all(space, k, shift, slack, value, state, hits):
     if not needed > 0.0:  # all of them would be listed
         return -1
     rows = np.empty((_MOST_SUPPORTS, r), np.int64)
-    count = scan(H, d, needed, r, 0, n_free, rows)
+    count = scan(H, d, needed, r, np.int64(0), n_free, rows)
     if count < 0:
         return -1
     owner = np.empty(space.c.shape[0], np.int64)
     for g in range(state.shape[0]):
         for j in range(space.starts[g], space.starts[g + 1]):
             owner[j] = g
-    n_hits = 0
+    n_hits = np.int64(0)
     for row in range(count):
         if rows[row, r - 1] < 0:
             return -1
@@ -217,12 +218,12 @@ def scan_all(space, k, shift, slack, value, state, hits):
     return n_hits
 
 
-@kernel
+@step
 def _list_parts(space, k, shift, slack, value, state, inside, free, owner, support, hits, n_hits):
     """List the largest parts of a support that the rules allow and that may be better."""
     m, r, n_inside = state.shape[0], support.shape[0], inside.shape[0]
     child, chosen = np.empty(m, np.int8), np.empty(n_inside + r, np.int64)
-    accepted, n_accepted = np.empty(1 << r, np.int64), 0
+    accepted, n_accepted = np.empty(1 << r, np.int64), np.int64(0)
     chosen[:n_inside] = inside
     nothing = np.empty(0)
     for size in range(r, -1, -1):
@@ -252,7 +253,7 @@ def _list_parts(space, k, shift, slack, value, state, inside, free, owner, suppo
     return n_hits
 
 
-@kernel
+@step
 def _n_bits(mask):
     count = 0
     while mask:
@@ -261,7 +262,7 @@ def _n_bits(mask):
     return count
 
 
-@kernel
+@step
 def _is_part(mask, accepted, n_accepted):
     found = False
     for i in range(n_accepted):
@@ -269,7 +270,7 @@ def _is_part(mask, accepted, n_accepted):
     return found
 
 
-@kernel
+@step
 def _is_listed(child, hits, n_hits):
     found = False
     for i in range(n_hits):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, step
 from bestk.base.constants import FREE, OUT
 from bestk.bounds.kernels.active_set import room_for, settle
 from bestk.bounds.kernels.relaxation import Relaxed
@@ -71,7 +71,7 @@ def work_on(space, penalty, terms, batch, first, end):
         _work_on_one(space, penalty, terms, batch, i)
 
 
-@kernel
+@step
 def _work_on_one(space, penalty, terms, batch, i):
     state, k = batch.states[i], terms.k
     batch.proved[i], batch.n_hits[i], batch.broken[i] = False, 0, POSSIBLE
@@ -96,7 +96,7 @@ def _work_on_one(space, penalty, terms, batch, i):
     batch.fates[i] = CLOSED if _is_tried(space, terms, batch, i, terms.dear) else OPEN
 
 
-@kernel
+@step
 def _has_charges(space, terms, t, state):
     """Whether the charges bound anything: what may be used needs one, or bounds instead."""
     for g in range(state.shape[0]):
@@ -140,7 +140,7 @@ def _is_tried(space, terms, batch, i, most):
     return found >= 0
 
 
-@kernel
+@step
 def _is_single(space, terms, t, state):
     """Whether single precision is enough for dual vectors: charges are large enough."""
     total, least, count = 0.0, np.inf, 0
@@ -151,7 +151,7 @@ def _is_single(space, terms, t, state):
     return total >= count * terms.single_from and least >= 0.1 * terms.single_from
 
 
-@kernel
+@step
 def _bound(space, penalty, terms, batch, i):
     """Find a dual vector, raise the bound to what it proves, fix what it fixes."""
     state, x, lam, t = batch.states[i], batch.duals[i], batch.multipliers[i], batch.t[i]

@@ -65,6 +65,7 @@ from bestk.cli.outcome import (
     exit_code,
     helpful,
     require_folders,
+    waiting,
     write_file,
 )
 from bestk.cli.question import (
@@ -267,7 +268,10 @@ def verify(
     kind = CompletenessCertificate if "list" in arrays else Certificate
     proof: Any = kind.from_arrays(arrays)
     if exact and kind is CompletenessCertificate:
-        raise ValueError("--exact is for the proof of one model, and this file holds a list")
+        raise ValueError(
+            f"--exact is for the proof of one model, and {certificate} holds a list; "
+            "leave --exact out"
+        )
     data = open_table(file, target, weight, drop, numeric, text, quiet)
     batches = batches_of(data, quiet)
     with _plain_warnings():
@@ -441,6 +445,21 @@ app.command(
 )(discover)
 
 
+@app.command(epilog="[bold]Example:[/] bestk warmup --quiet")
+@helpful
+def warmup(
+    quiet: Annotated[bool, option("--quiet", "-q", panel=OUTPUT, help="Print nothing.")] = False,
+) -> int:
+    """Compile the inner loops once, so that no later command has to; up to two minutes."""
+    with waiting("warming up", quiet):
+        from bestk.selection.warming import warmup as compile_all
+
+        done = compile_all()
+    if not quiet:
+        typer.echo(done)
+    return 0
+
+
 @app.command()
 @helpful
 def demo(threads: Threads = None, quiet: Quiet = False) -> int:
@@ -453,7 +472,8 @@ def demo(threads: Threads = None, quiet: Quiet = False) -> int:
     console.print(
         f"{n:,} rows and {p} features, neighbours correlated 0.9. {k} of the features make y, "
         "and noise does the rest. Which ones? "
-        "[dim](The very first run compiles for some ten seconds.)[/]"
+        "[dim](The very first run compiles inner loops, up to a minute; bestk warmup does that "
+        "beforehand.)[/]"
     )
     X, y, truth = datasets.make_synthetic(n, p, k, rho=0.9, snr=5.0)
     with display(quiet) as progress:

@@ -23,7 +23,7 @@ def client_of(
 ) -> AbstractContextManager[Any]:
     """A client for as long as the command needs it; None if neither option is given."""
     if workers is not None and scheduler is not None:
-        raise typer.BadParameter("--workers and --scheduler exclude each other")
+        raise typer.BadParameter("--workers and --scheduler exclude each other; use one of them")
     if workers is not None:
         return _started(workers, quiet)
     if scheduler is not None:

@@ -45,7 +45,9 @@ def require_folders(*paths: File | None) -> None:
     """A long run should not end with a folder that is not there."""
     for path in paths:
         if path is not None and not path.parent.is_dir():
-            raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+            raise ValueError(
+                f"cannot write {path}: there is no folder {path.parent}; make it first"
+            )
 
 
 def display(quiet: bool, n_searches: int = 1) -> AbstractContextManager[Any]:

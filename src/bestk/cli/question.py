@@ -63,11 +63,13 @@ def limits(
 
 def bounds(lower: float | None, upper: float | None, nonnegative: bool, auto: bool) -> Any:
     if auto and (nonnegative or lower is not None or upper is not None):
-        raise typer.BadParameter("--auto-bounds excludes --lower, --upper and --nonnegative")
+        raise typer.BadParameter(
+            "--auto-bounds excludes --lower, --upper and --nonnegative; use one way"
+        )
     if auto:
         return "auto"
     if nonnegative and lower is not None:
-        raise typer.BadParameter("--nonnegative and --lower exclude each other")
+        raise typer.BadParameter("--nonnegative and --lower exclude each other; use one of them")
     if nonnegative:
         lower = 0.0
     if lower is None and upper is None:
@@ -114,7 +116,7 @@ def what_is_near(within: str | None, below: float | None, n_best: int | None) ->
     given = {"--within": within, "--below": below, "--n-best": n_best}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
-        raise typer.BadParameter(f"{names[0]} and {names[1]} exclude each other")
+        raise typer.BadParameter(f"{names[0]} and {names[1]} exclude each other; use one of them")
     if below is not None:
         return {"below": below}
     return {"within": share_of("--within", within or "2%"), "n_best": n_best}

@@ -42,7 +42,9 @@ class Presolved:
             both = np.intersect1d(chosen, exclude)
             if len(both):
                 name = repr(names[both[0]]) if names else both[0]
-                raise ValueError(f"feature {name} is in both {word} and exclude")
+                raise ValueError(
+                    f"feature {name} is in both {word} and exclude; leave it out of one of them"
+                )
         include = np.setdiff1d(include, free)  # what is free is not counted
         given = np.union1d(include, free).astype(np.intp)
         # Columns of zeros, features that are excluded or bounded to zero cannot enter a model.

@@ -27,6 +27,7 @@ from bestk.base.validation import (
     require_finite,
     require_names,
     require_number,
+    require_rows,
 )
 from bestk.problem.compensated import residual_of
 from bestk.problem.fits import bounded_least_squares, least_squares, root_of_products
@@ -157,6 +158,8 @@ class Regression:
             return cls.from_table(table, alpha=alpha, bounds=bounds, fit_intercept=fit_intercept)
         names = feature_names or names_of(X)
         X = as_matrix("X", X)
+        require_rows("X", X)
+        names = require_names(names, X.shape[1])
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         weight = as_weights(sample_weight, X.shape[0])
         alpha = require_number("alpha", alpha, least=0.0)
@@ -218,7 +221,7 @@ class Regression:
         c = np.array(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
         yy = require_number("yy", yy, least=0.0)
         if n is not None:
-            n = require_count("n", n, least=1)
+            n = require_count("the number of rows n", n, least=1)
         alpha = require_number("alpha", alpha, least=0.0)
         require_finite("G", G)
         require_finite("c", c)
@@ -321,7 +324,10 @@ class Regression:
     def with_target(self, y: Any) -> Self:
         """The same X, weights and options with another y; the Gram matrix is shared."""
         if self.rows is None or self.rows.stand_in:
-            raise ValueError("a problem made from a Gram matrix or batches keeps no rows")
+            raise ValueError(
+                "a problem made from a Gram matrix or batches keeps no rows; make a new "
+                "problem from the sums of the other target"
+            )
         X, weight = self.rows.X, self.rows.weight
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         moments = self.moments.with_target(X, y, weight)

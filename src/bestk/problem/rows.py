@@ -12,7 +12,14 @@ import numpy as np
 from bestk.base.dense import Dense
 from bestk.base.fingerprint import DataDigest, rows_digest
 from bestk.base.tuning import tuning
-from bestk.base.validation import as_matrix, as_vector, as_weights, names_of, require_finite
+from bestk.base.validation import (
+    as_matrix,
+    as_vector,
+    as_weights,
+    names_of,
+    require_distinct,
+    require_finite,
+)
 from bestk.problem.moments import Moments, is_wide
 from bestk.problem.sums_on_device import DeviceSums
 from bestk.problem.triangles import Triangle
@@ -113,10 +120,18 @@ def checked_batches(batches: Any) -> Iterator[Batch]:
             continue
         p = p or X.shape[1]
         if X.shape[1] != p:
-            raise ValueError(f"X of batch {i} has {X.shape[1]} columns, earlier ones {p}")
-        yield Batch(i, X, y, weight, names_of(item[0]))
+            raise ValueError(
+                f"X of batch {i} has {X.shape[1]} columns, earlier batches have {p}; give all "
+                "batches the same columns"
+            )
+        names = names_of(item[0])
+        require_distinct(names, f" in X of batch {i}")
+        yield Batch(i, X, y, weight, names)
     if p is None:
-        raise ValueError("batches must yield at least one pair (X, y) with rows")
+        raise ValueError(
+            "batches must yield at least one pair (X, y) with rows, and there are no rows; an "
+            "iterator that was used before is empty, so make a new one"
+        )
 
 
 def joined_if_wide(batches: Iterator[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
@@ -236,7 +251,7 @@ def centred_batches(total: Moments) -> Moments:
 def _items(batches):
     """The items of batches, each checked to be (X, y) or (X, y, weight)."""
     if not isinstance(batches, Iterable):
-        raise TypeError("batches must be an iterable of pairs (X, y)")
+        raise TypeError("batches must be an iterable of pairs (X, y), such as [(X1, y1), (X2, y2)]")
     for item in batches:
         if not isinstance(item, tuple | list) or len(item) not in (2, 3):
             raise TypeError("batches must yield pairs (X, y) of rows and their targets")

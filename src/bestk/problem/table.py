@@ -19,6 +19,7 @@ from bestk.base.validation import (
     as_vector,
     as_weights,
     names_of,
+    require_distinct,
     require_finite,
 )
 from bestk.problem.moments import is_wide
@@ -55,6 +56,8 @@ class Table(NamedTuple):
     def of_collections(cls, X: Any, y: Any, weight: Any, client: Any, names: Any = None) -> "Table":
         """Of Dask arrays or data frames."""
         delayed = _delayed()
+        names = names or names_of(X)
+        require_distinct(names)
         blocks = blocks_of(X, y, weight)
         lengths = [length for length in blocks.lengths if length is not None]
         if len(lengths) < len(blocks.lengths):
@@ -65,7 +68,7 @@ class Table(NamedTuple):
             delayed(checked_rows, pure=False)(i, *triple)
             for i, triple in enumerate(blocks.triples())
         ]
-        return cls(partitions, lengths, blocks.n_features, names or names_of(X), client)
+        return cls(partitions, lengths, blocks.n_features, names, client)
 
     @classmethod
     def of_parts(cls, parts: Sequence[TablePart], names: tuple[str, ...], client: Any) -> "Table":
@@ -112,7 +115,10 @@ class Table(NamedTuple):
 
         digest, *folds = _computed(wanted, self.client)
         if any(part is None for part in folds):
-            raise ValueError(f"there are too few rows for n_folds = {n_folds}")
+            raise ValueError(
+                f"there are too few rows for n_folds = {n_folds}; lower n_folds, so that every "
+                "fold has rows"
+            )
         return folds, str(digest)
 
     def _digest(self) -> Any:
@@ -143,7 +149,9 @@ class Table(NamedTuple):
 
     def _require_rows(self) -> None:
         if self.n_rows == 0:
-            raise ValueError("X has no rows: all its partitions are empty")
+            raise ValueError(
+                "X has no rows: all its partitions are empty; check the step that selected the rows"
+            )
 
 
 class Share(NamedTuple):

@@ -330,7 +330,7 @@ def _names(file: File, source: Source) -> list[str]:
     """All columns of a file, which has each of them once."""
     names = [*source.names, *source.others]
     if not names:
-        raise DataError(f"{file} is empty")
+        raise DataError(f"{file} is empty; it needs a line of column names and rows")
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise DataError(f"{file} has more than one column named {_listed(twice)}; rename them")

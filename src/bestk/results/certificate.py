@@ -16,6 +16,10 @@ from bestk.base.question import Question
 from bestk.base.structure import Structure
 
 FORMAT, VERSION = "bestk certificate", 1
+_NO_CERTIFICATE = (
+    "this file holds no bestk certificate; pass one that certificate.save, bestk.storage.save or "
+    "bestk fit --save wrote"
+)
 
 
 class SplitRecord(NamedTuple):
@@ -210,10 +214,10 @@ class Certificate(Question):
     @classmethod
     def from_arrays(cls, arrays: Any) -> "Certificate":
         if "certificate" not in arrays:
-            raise ValueError("this file holds no bestk certificate")
+            raise ValueError(_NO_CERTIFICATE)
         header = json.loads(str(arrays["certificate"]))
         if header.get("format") != FORMAT:
-            raise ValueError("this file holds no bestk certificate")
+            raise ValueError(_NO_CERTIFICATE)
         if header["version"] != VERSION:
             raise ValueError(
                 f"the certificate has format version {header['version']}, this bestk reads "
@@ -308,7 +312,10 @@ def arrays_in(path: str | Path) -> dict[str, np.ndarray]:
         with np.load(path, allow_pickle=False) as file:
             return dict(file)
     except (ValueError, TypeError, BadZipFile, EOFError) as error:
-        raise ValueError(f"{path} is no npz file, or a broken one") from error
+        raise ValueError(
+            f"{path} is no npz file, or a broken one; pass a file that bestk wrote, or "
+            "write it again"
+        ) from error
 
 
 # Rows of different lengths lie end to end in one array.

@@ -207,10 +207,16 @@ class Result:
         """``intercept + X coef`` for rows X (n, p) in the column order of the fit."""
         names = names_of(X)
         if names and self.feature_names and names != self.feature_names:
-            raise ValueError("X has other column names, or another order, than the data of the fit")
+            raise ValueError(
+                "X has other column names, or another order, than the data of the fit; pass "
+                "X[list(result.feature_names)]"
+            )
         X = as_matrix("X", X)
         if X.shape[1] != len(self.coef):
-            raise ValueError(f"X has {X.shape[1]} columns, but the model has {len(self.coef)}")
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but the model has {len(self.coef)}; pass all columns "
+                "of the fit, in their order"
+            )
         return self.intercept + X[:, self.support] @ self.coef[self.support]
 
     def criterion(self, name: str = "aicc") -> float:

@@ -41,7 +41,10 @@ def load(path: str | Path) -> Result:
     """The Result that :func:`save` wrote."""
     entries = arrays_in(path)
     if "run" not in entries:
-        raise ValueError(f"{path} was not written by bestk.storage.save")
+        raise ValueError(
+            f"{path} was not written by bestk.storage.save; if it holds a certificate, read it "
+            "with bestk.Certificate.load"
+        )
     run = json.loads(str(entries["run"]))
     arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
     arrays |= {name: entries[name] for name in _OF_STRUCTURE if name in entries}

@@ -200,7 +200,10 @@ class NearOptimal:
         wanted = set(chosen.tolist())
         free = set(self.free.tolist())
         if len(wanted - free) > self.k:
-            raise ValueError(f"support has {len(wanted - free)} features, more than k = {self.k}")
+            raise ValueError(
+                f"support has {len(wanted - free)} features, more than k = {self.k} of this list; "
+                "name fewer, or make a list with a larger k"
+            )
         original = dict(self.copies)
         wanted = {original.get(j, j) for j in wanted} | set(self.include.tolist()) | free
         if self.only_k:
@@ -228,7 +231,10 @@ class NearOptimal:
         groups = structure.groups_of(np.concatenate([features, self.include, self.free]))
         count = len(np.setdiff1d(groups, free))
         if count > self.k:
-            raise ValueError(f"support has {count} groups, more than k = {self.k}")
+            raise ValueError(
+                f"support has {count} groups, more than k = {self.k} of this list; name fewer, or "
+                "make a list with a larger k"
+            )
         if structure.broken(groups):
             return False
         wanted = set(structure.features_of(groups).tolist())
@@ -255,7 +261,10 @@ class NearOptimal:
     @cached_property
     def _ellipsoids(self) -> list[Ellipsoid]:
         if self.structure is not None and len(self.structure.matrix):
-            raise ValueError("ranges do not know linear constraints yet; each model has its fit")
+            raise ValueError(
+                "ranges are not computed for models with linear constraints; use the coefficients "
+                "of each model, or make a list without constraints"
+            )
         supports = [model.support for model in self.models]
         objectives = [model.objective for model in self.models]
         coefs = [model.values for model in self.models]
@@ -289,7 +298,10 @@ class NearOptimal:
         """
         X = np.asarray(as_matrix("X", X), dtype=np.float64)
         if X.shape[1] != self.n_features:
-            raise ValueError(f"X has {X.shape[1]} features, the models have {self.n_features}")
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but the models have {self.n_features} features; pass "
+                "the columns of the fit, in their order"
+            )
         found = np.empty((len(self), len(X), 3))
         for own, model, ellipsoid in zip(found, self.models, self._ellipsoids, strict=True):
             own[:, 1] = model.intercept + X[:, model.support] @ model.values

@@ -138,7 +138,9 @@ def near_optimal_of(
     with small_blas(problem, settings):
         if asked.has_structure:
             if n_best is not None:
-                raise ValueError("n_best does not go with groups, rules or constraints yet")
+                raise ValueError(
+                    "n_best does not go with groups, rules or constraints; use within or below"
+                )
             prepared = Prepared.of(problem, asked)
             return near_optimal_choices(
                 prepared, k, settings, started, within=within, below=below, max_models=max_models

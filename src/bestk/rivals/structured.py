@@ -52,7 +52,10 @@ def near_optimal_choices(
 ) -> NearOptimal:
     """All irreducible choices up to the threshold, or below what `max_models` of them allow."""
     if settings.checkpoint is not None:
-        raise ValueError("checkpoint does not go with lists of models with structure yet")
+        raise ValueError(
+            "checkpoint does not go with lists of models with groups, rules or constraints; "
+            "leave it out"
+        )
     best = solve_prepared(prepared, k, [], settings, started)
     share = within if below is None else None
     threshold = (1.0 + within) * best.objective if below is None else float(below)

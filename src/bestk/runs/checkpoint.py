@@ -53,7 +53,9 @@ class Checkpoint(NamedTuple):
             ) from None
         header = json.loads(str(arrays.pop("checkpoint"))) if "checkpoint" in arrays else {}
         if header.get("format") != FORMAT:
-            raise ValueError(f"{path} is no checkpoint of bestk")
+            raise ValueError(
+                f"{path} is no checkpoint of bestk; pass a file that solve(checkpoint=...) wrote"
+            )
         if header["version"] != VERSION:
             raise ValueError(
                 f"{path} is a checkpoint of format {header['version']}, this bestk reads {VERSION};"
@@ -98,7 +100,10 @@ class Checkpoint(NamedTuple):
     def require_same_question(self, searched: Searched, k: int) -> None:
         asked = _identity(searched, searched.question(k))
         if {name: self.header[name] for name in asked} != asked:
-            raise ValueError("the checkpoint is of a run on other data or another problem")
+            raise ValueError(
+                "the checkpoint is of a run on other data or another problem; pass the data and "
+                "options of that run, or solve again without this checkpoint"
+            )
 
 
 class Writer:

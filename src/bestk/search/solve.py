@@ -274,12 +274,19 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     p, names = presolved.problem.n_features, presolved.problem.feature_names
     start = as_features("initial_support", initial_support, p, names)
     if presolved.counted(start) > k:
-        raise ValueError(f"initial_support has {presolved.counted(start)} features, but k = {k}")
+        raise ValueError(
+            f"initial_support has {presolved.counted(start)} features, but k = {k}; name at most k"
+        )
     if np.isin(start, presolved.exclude).any():
-        raise ValueError("initial_support contains excluded features")
+        raise ValueError(
+            "initial_support contains excluded features; leave them out of it, or of exclude"
+        )
     both = np.union1d(start, presolved.include)
     if presolved.counted(both) > max(k, len(presolved.include)):
-        raise ValueError(f"initial_support and include together name more than k = {k} features")
+        raise ValueError(
+            f"initial_support and include together name more than k = {k} features; name fewer, or "
+            "raise k"
+        )
     return start
 
 

@@ -38,7 +38,7 @@ from bestk.structure.asked import Asked
 from bestk.structure.compose import NoModel
 
 RULES = ("min", "one-se")
-_TOO_FEW = "there are too few rows for n_folds = {}"
+_TOO_FEW = "there are too few rows for n_folds = {}; lower n_folds, so that every fold has rows"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -27,7 +27,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from bestk.base.cluster import client_for
 from bestk.base.collections import is_collection
 from bestk.base.settings import Advanced, Settings, settings_of
-from bestk.base.validation import names_of, require_count, require_numeric_columns
+from bestk.base.validation import (
+    names_of,
+    require_count,
+    require_distinct,
+    require_numeric_columns,
+)
 from bestk.problem.rows import Rows
 from bestk.problem.table import Table
 from bestk.results.result import Result
@@ -135,6 +140,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _checked(self, X, y, sample_weight):
+        require_distinct(names_of(X))
         try:
             X, y = validate_data(
                 self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
@@ -514,10 +520,16 @@ class SparseRidgeCV(_SparseLinearModel):
     def _cross_validate_table(self, X, y, weight, settings) -> tuple[CrossValidation, Problem]:
         """Of Dask collections: rows are dealt out to folds at random, and never gathered."""
         if self.scoring is not None:
-            raise ValueError("scoring must be None for Dask collections: folds keep sums, not rows")
+            raise ValueError(
+                "scoring must be None for Dask collections, because folds keep sums and not rows; "
+                "leave scoring out, or pass X.compute() and y.compute()"
+            )
         n_folds = 5 if self.cv is None else self.cv
         if not isinstance(n_folds, int):
-            raise ValueError("cv must be a number of folds for Dask collections, or None")
+            raise ValueError(
+                f"cv must be a number of folds, such as 5, or None for Dask collections, "
+                f"got {n_folds!r}"
+            )
         self._remember_columns(X)
         table = Table.of_collections(X, y, weight, settings.client, self._names())
         return cross_validate_table(

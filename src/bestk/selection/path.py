@@ -40,7 +40,8 @@ class Path(Mapping[int, Result]):
         for result in self.results:
             if result.k == k:
                 return result
-        raise KeyError(k)
+        sizes = ", ".join(str(size) for size in self)
+        raise KeyError(f"there is no model of size k = {k!r}; sizes of this path are {sizes}")
 
     def __iter__(self) -> Iterator[int]:
         return (result.k for result in self.results)
@@ -298,5 +299,5 @@ def as_sizes(name: str, ks: Any) -> list[int]:
         raise TypeError(f"{name} must be several sizes, such as range(1, {ks + 1}); got {ks}")
     sizes = sorted({require_count(f"each of {name}", k, least=0) for k in ks})
     if not sizes:
-        raise ValueError(f"{name} must hold at least one size")
+        raise ValueError(f"{name} must hold at least one size, such as range(1, 6); it is empty")
     return sizes

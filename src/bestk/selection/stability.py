@@ -370,12 +370,15 @@ def stability(
     settings = settings_of({"n_threads": n_threads, **options}).for_many()
     k = require_count("k", k, least=0)
     if is_collection(X):
-        raise TypeError("X must be in memory, because its rows are drawn at random: X.compute()")
+        raise TypeError(
+            "X must be in memory, because its rows are drawn at random; pass X.compute() "
+            "and y.compute()"
+        )
     names, X = feature_names or names_of(X), as_matrix("X", X)
     y = as_vector("y", y, length=X.shape[0], of="rows of X")
     weight = as_weights(sample_weight, X.shape[0])
     if len(y) == 0:
-        raise ValueError("X has no rows to draw from")
+        raise ValueError("X has no rows to draw from; pass at least one")
     resampling = Resampling.of(
         len(y),
         n_resamples,

@@ -11,6 +11,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bestk.base.settings import Advanced
+from bestk.base.validation import names_of, require_distinct
 from bestk.selection.stability import Stability, as_threshold, stability
 
 
@@ -130,6 +131,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
             Nonnegative weights of the squared residuals.
         """
         as_threshold(self.threshold)
+        require_distinct(names_of(X))
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(

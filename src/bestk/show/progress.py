@@ -18,6 +18,7 @@ DELAY = 0.3
 _PER_SECOND = 8
 # A narrower window than this has no room for the counts of nodes.
 _ROOMY = 72
+_COMPILING = "compiling inner loops, once ..."
 
 
 class LiveDisplay:
@@ -171,10 +172,20 @@ class Waiting:
         return Text(f"{self._text}  {perf_counter() - self._started:.1f} s")
 
 
+def is_compiling() -> bool:
+    """Whether an inner loop is compiled just now, which explains a display that stands still.
+
+    Nothing is imported to find out: a thread that draws must not wait for an import.
+    """
+    compilations = getattr(sys.modules.get("bestk.base.compiling"), "compilations", None)
+    return compilations is not None and compilations.is_running
+
+
 class _Screen:
     """Draws what `render` returns, from `delay` seconds after open() until close().
 
-    It can be opened again. Where nobody can see it, it does nothing.
+    It can be opened again. Where nobody can see it, it does nothing. While inner loops are
+    compiled, a line below says so.
     """
 
     def __init__(
@@ -186,7 +197,7 @@ class _Screen:
         watched = console is not None or sys.stderr.isatty()
         self._console = console or Console(stderr=True)
         self._visible = self._console.is_jupyter or (watched and self._console.is_interactive)
-        self._render, self._delay = render, delay
+        self._content, self._delay = render, delay
         self._lock = Lock()
         self._timer: Timer | None = None
         self._drawing: Any = None
@@ -194,6 +205,13 @@ class _Screen:
     @property
     def width(self) -> int:
         return self._console.width
+
+    def _render(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.text import Text
+
+        content = self._content()
+        return Group(content, Text(_COMPILING, style="dim")) if is_compiling() else content
 
     def open(self) -> None:
         if self._visible and self._timer is None:

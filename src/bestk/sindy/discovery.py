@@ -369,7 +369,10 @@ def next_best(result: Result, other: Result | None) -> str:
 def _simulation_times(t: Any) -> np.ndarray:
     times = np.asarray(as_real("t", t), dtype=np.float64)
     if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0).all():
-        raise ValueError("t must be at least two times that increase")
+        raise ValueError(
+            f"t must be at least two times that increase, got shape {times.shape}; "
+            "sort them and drop repeated ones"
+        )
     return times
 
 

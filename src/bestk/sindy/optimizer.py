@@ -1,7 +1,9 @@
 """An optimizer for PySINDy that proves each equation."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +65,10 @@ class OKRidge(BaseOptimizer):
         Equations solved in parallel; None means one, which uses all cores.
     unbias, normalize_columns, initial_guess, copy_X
         As in PySINDy. An initial guess only helps to find good models sooner.
+    verbose : bool
+        Print a line for each equation (and each size, with `total_k`) as soon as its search has
+        ended: terms, objective, gap, R², seconds and status. With a client all lines come at the
+        end; with `constraint_lhs` there is one search, and one line.
 
     Attributes
     ----------
@@ -113,6 +119,7 @@ class OKRidge(BaseOptimizer):
         normalize_columns: bool = False,
         initial_guess: np.ndarray | None = None,
         copy_X: bool = True,
+        verbose: bool = False,
     ) -> None:
         super().__init__(
             unbias=unbias,
@@ -139,6 +146,7 @@ class OKRidge(BaseOptimizer):
         self.device = device
         self.client = client
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def set_params(self, **params: Any) -> "OKRidge":
         super().set_params(**params)
@@ -196,6 +204,8 @@ class OKRidge(BaseOptimizer):
             for i, target in enumerate(targets)
         ]
         patience, problems = Patience(), self.problems_
+        # What is sent to workers must not print there.
+        lines = _Lines() if self.verbose and self.client is None else None
 
         def question(i: int) -> _Question:
             include, exclude = of_equation(self.include, i), of_equation(self.exclude, i)
@@ -216,6 +226,8 @@ class OKRidge(BaseOptimizer):
             problem, limited = problems[one.equation], patience.limited(settings)
             path = path_of(problem, one.ks, one.asked, limited, one.guess)
             patience.watch(path.results)
+            if lines is not None:
+                lines.add(one.equation, path.results)
             return path
 
         questions = [question(i) for i in range(n_equations)]
@@ -223,6 +235,10 @@ class OKRidge(BaseOptimizer):
             self._solve_together([one.asked for one in questions], sizes, settings)
             return
         paths = run_jobs(solve, questions, settings, self.n_jobs)
+        if self.verbose and lines is None:
+            lines = _Lines()
+            for one, path in zip(questions, paths, strict=True):
+                lines.add(one.equation, path.results)
         if self.total_k is None:
             self.results_ = [path.results[-1] for path in paths]
             self.lower_bound_ = sum(result.lower_bound for result in self.results_)
@@ -247,6 +263,8 @@ class OKRidge(BaseOptimizer):
         )  # fmt: skip
         total = sum(sizes) if self.total_k is None else self.total_k
         self.result_ = solve_stacked(problems, together, total, settings)
+        if self.verbose:
+            _Lines().add("all", [self.result_])
         self.results_ = split_up(self.result_, problems)
         self.lower_bound_, self.objective_ = self.result_.lower_bound, self.result_.objective
         self.coef_ = np.array([result.coef for result in self.results_])
@@ -285,6 +303,26 @@ class OKRidge(BaseOptimizer):
         return "\n".join(lines)
 
 
+class _Lines:
+    """Prints what came of each search, as PySINDy's optimizers do; from whichever thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._has_begun = False
+
+    def add(self, equation: int | str, results: Sequence[Result]) -> None:
+        with self._lock:
+            if not self._has_begun:
+                heads = f"{'equation':>8} {'k':>4} {'terms':>5} {'objective':>13} {'gap':>9}"
+                sys.stdout.write(f"{heads} {'R²':>10} {'seconds':>8}  status\n")
+                self._has_begun = True
+            for r in results:
+                size = f"{equation:>8} {r.k:>4} {len(r.support):>5} {r.objective:>13.6g}"
+                line = f"{size} {r.gap:>9.2g} {r.r2:>10.6f} {r.seconds:>8.2f}  {r.status}"
+                sys.stdout.write(f"{line}\n")
+            sys.stdout.flush()
+
+
 class _Question(NamedTuple):
     """What is asked about one equation: plain data, which may go to a worker."""
 
@@ -320,7 +358,10 @@ def _choices(values: list[np.ndarray], paths: list[Path], total_k: int) -> list[
                     extended[size] = candidate
         best = extended
     if not best:
-        raise ValueError(f"total_k = {total_k} is too small for the terms that must be included")
+        raise ValueError(
+            f"total_k = {total_k} is too small for the terms that must be included; raise total_k, "
+            "or name fewer terms in include"
+        )
     return list(min(best.values())[1])
 
 
@@ -329,7 +370,10 @@ def _one_each(name: str, option: Any, n_equations: int) -> list:
     if not isinstance(option, Sequence | np.ndarray):
         return [option] * n_equations
     if len(option) != n_equations:
-        raise ValueError(f"{name} has {len(option)} entries, but there are {n_equations} equations")
+        raise ValueError(
+            f"{name} has {len(option)} entries, but there are {n_equations} equations; pass one "
+            "entry per equation, or one value for all"
+        )
     return list(option)
 
 

@@ -33,13 +33,16 @@ def cross_constraints(
     if matrix.shape[1] != wanted:
         raise ValueError(
             f"constraint_lhs has {matrix.shape[1]} columns, but {n_equations} equations of "
-            f"{n_terms} terms have {wanted} coefficients"
+            f"{n_terms} terms have {wanted} coefficients; give it a column for each of them, in "
+            f"the order that constraint_order says"
         )
     if rhs is None:
         raise ValueError("constraint_lhs needs constraint_rhs, one number for each of its rows")
     values = as_vector("constraint_rhs", rhs, length=len(matrix), of="rows of constraint_lhs")
     if not (np.isfinite(matrix).all() and np.isfinite(values).all()):
-        raise ValueError("constraint_lhs and constraint_rhs must be finite")
+        raise ValueError(
+            "constraint_lhs or constraint_rhs contains NaN or infinite values; leave such rows out"
+        )
     if order == "feature":
         matrix = matrix.reshape(-1, n_terms, n_equations).swapaxes(1, 2).reshape(len(matrix), -1)
     values = values.astype(np.float64)
@@ -50,7 +53,10 @@ def stacked_problem(problems: Sequence[Problem]) -> Problem:
     """One problem whose objective is the sum of those of the equations."""
     alphas = {problem.alpha for problem in problems}
     if len(alphas) > 1:
-        raise ValueError("constraints across equations need one alpha for all of them")
+        raise ValueError(
+            "constraint_lhs ties equations together, so alpha must be the same for all of them; "
+            "pass one number"
+        )
     first, d = problems[0], len(problems)
     bounds = tuple(
         np.concatenate([getattr(problem, side) for problem in problems])

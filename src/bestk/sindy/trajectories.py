@@ -53,7 +53,10 @@ class Trajectories:
         d = states[0].shape[1]
         for label, state in zip(labels, states, strict=True):
             if state.shape[1] != d:
-                raise ValueError(f"{label} has {state.shape[1]} states, but x[0] has {d}")
+                raise ValueError(
+                    f"{label} has {state.shape[1]} states, but x[0] has {d}; give all trajectories "
+                    "the same columns"
+                )
         times = _times(t, states, are_many)
         controls = None if u is None else _controls(u, states, are_many)
         called = _control_names(control_names, u, controls)
@@ -213,7 +216,7 @@ def _names(names: Any, parts: Sequence[Any], d: int) -> tuple[str, ...]:
     if len(names) != d or not all(isinstance(name, str) for name in names):
         raise ValueError(f"names must be {d} strings, one per state, got {names}")
     if len(set(names)) < d:
-        raise ValueError(f"names must be distinct, got {names}")
+        raise ValueError(f"names must be distinct, got {names}; rename those that are equal")
     return names
 
 

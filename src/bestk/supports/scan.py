@@ -145,7 +145,7 @@ def scan(H, d, needed, r, start, stop, hits):
     """
     m = d.shape[0]
     chosen = np.empty(r, np.int64)
-    count = 0
+    count = np.int64(0)
     if r == 1:
         for t in range(start, stop):
             chosen[0] = t
@@ -229,7 +229,7 @@ def _may_gain(g, v_i, m_i, v_j, m_j, needed):
 def _scan_pairs(H, d, needed, start, stop, chosen, hits):
     """`scan` for r = 2."""
     variance = np.diag(H).copy()
-    count = 0
+    count = np.int64(0)
     for i in range(start, stop):
         chosen[0] = i
         if variance[i] <= 0.0:

@@ -203,7 +203,8 @@ def scan(H, d, needed, least, r, start, stop, hits):
     """
     m = d.shape[0]
     chosen = np.empty(r + 1, np.int64)
-    count = 0
+    # 0 would be a type of its own, and what is called with it would be compiled for both.
+    count = level = np.int64(0)
     if r == 1:
         for t in range(start, stop):
             if H[t, t] <= 0.0 or d[t] * d[t] > (needed - 8.0 * UNIT) * H[t, t]:
@@ -212,13 +213,14 @@ def scan(H, d, needed, least, r, start, stop, hits):
         return count
     if r == 2:
         nothing, variance, every = np.zeros(m), np.diag(H).copy(), np.ones(m, np.bool_)
-        return _pairs(H, nothing, variance, d, needed, every, start, stop, chosen, 0, hits, count)
+        return _pairs(
+            H, nothing, variance, d, needed, every, start, stop, chosen, level, hits, count
+        )
     depth, room = r - 3, _room(m)
     if depth == 0:
-        return _triples(H, d, needed, least, start, stop, room, chosen, 0, hits, count)
+        return _triples(H, d, needed, least, start, stop, room, chosen, level, hits, count)
     Hs, ds, needs = np.empty((depth, m, m)), np.empty((depth, m)), np.empty(depth + 1)
     needs[0] = needed
-    level = 0
     chosen[0] = start - 1
     while level >= 0 and count >= 0:
         G, c = (H, d) if level == 0 else (Hs[level - 1], ds[level - 1])
