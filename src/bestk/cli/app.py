@@ -257,7 +257,8 @@ def verify(
     """Check the proof of a model, or of a list of models, with none of the code that made it."""
     from dataclasses import asdict
 
-    from bestk.results.certificate import Certificate, arrays_in
+    from bestk.base.archive import arrays_in
+    from bestk.results.certificate import Certificate
     from bestk.results.completeness import CompletenessCertificate
     from bestk.verification.verify import verify_batches
 

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bestk.base.archive import Arrays, arrays_in, cut, header_in, value_in, version_in
 from bestk.base.question import Question
 from bestk.base.structure import Structure
 from bestk.results.certificate import (
     ChoiceProof,
     ProofTree,
     SplitRecord,
-    arrays_in,
     choice_arrays,
     choices_of,
-    cut,
     ends_of,
     joined,
     proof_arrays,
@@ -104,8 +103,9 @@ class CompletenessCertificate(Question):
             np.savez_compressed(file, allow_pickle=False, **self.to_arrays())
 
     @classmethod
-    def load(cls, path: str | Path) -> "CompletenessCertificate":
-        return cls.from_arrays(arrays_in(path))
+    def load(cls, path: str | Path, *, max_bytes: int | None = None) -> "CompletenessCertificate":
+        """The list in a file; `max_bytes` as in :meth:`bestk.Certificate.load`."""
+        return cls.from_arrays(arrays_in(path, max_bytes))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays: what the file holds."""
@@ -133,34 +133,40 @@ class CompletenessCertificate(Question):
 
     @classmethod
     def from_arrays(cls, arrays: Any) -> "CompletenessCertificate":
-        header = json.loads(str(arrays["list"])) if "list" in arrays else {}
+        arrays = Arrays(arrays)
+        header = header_in(arrays, "list")
         if header.get("format") != FORMAT:
             raise ValueError("this file holds no list of models that bestk wrote")
-        if header["version"] != VERSION:
+        if version_in(header) != VERSION:
             raise ValueError(
                 f"the list has format version {header['version']}, this bestk reads {VERSION}; "
                 "use the bestk that wrote it"
             )
-        ends = arrays["models.ends"]
+        ends, intercepts = arrays["models.ends"], arrays["models.intercepts"]
+        if intercepts.shape != ends.shape or intercepts.dtype.kind != "f":
+            raise ValueError("the file is broken: not every model has an intercept")
         rows = zip(
             cut(arrays["models.features"], ends), cut(arrays["models.values"], ends),
-            arrays["models.intercepts"].tolist(), strict=True,
+            intercepts.tolist(), strict=True,
         )  # fmt: skip
         largest = tuple(cut(arrays["largest.features"], arrays["largest.ends"]))
         proofs = []
-        for number, size in enumerate(header["sizes"]):
-            prefix = f"{number}."
-            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        for number, size in enumerate(value_in(header, "sizes", list)):
+            own = arrays.of_part(f"{number}.")
+            size = value_in({"size of a proof": size}, "size of a proof", int)
             proofs.append(SizeProof(size, *proof_of(own), choices_of(own)))
         return cls(
-            **{name: header[name] for name in _PLAIN},
+            **{name: value_in(header, name, kind) for name, kind in _PLAIN.items()},
             **{name: arrays[name] for name in _ARRAYS},
             models=tuple(ListedModel(*row) for row in rows),
-            largest=largest if header["has_largest"] else None,
+            largest=largest if value_in(header, "has_largest", bool) else None,
             proofs=tuple(proofs),
             structure=Structure.from_arrays(arrays),
         )
 
 
-_PLAIN = ("fingerprint", "k", "alpha", "fit_intercept", "is_box_assumed", "threshold", "only_k")
+_PLAIN = {
+    "fingerprint": str, "k": int, "alpha": float, "fit_intercept": bool, "is_box_assumed": bool,
+    "threshold": float, "only_k": bool,
+}  # fmt: skip
 _ARRAYS = ("include", "exclude", "free", "lower", "upper", "copies")
