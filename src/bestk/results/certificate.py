@@ -164,25 +164,43 @@ class Certificate(Question):
         exact: bool = False,
         n_threads: int | None = None,
         device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """Check the claim on the data, with none of the code that made it.
 
         Returns a :class:`bestk.verification.Verification`: whether the claim holds, the bound and
         the gap that were verified, and reasons where it does not. ``exact=True`` computes in
         rational numbers, without any rounding; for small problems. ``device="cuda"`` tries
-        supports on a GPU, for proofs that would take a CPU hours.
+        supports on a GPU, for proofs that would take a CPU hours. A proof that is forecast to take
+        more than ``max_seconds``, an hour by default, is refused with an error unless
+        ``allow_long``; once ``max_seconds`` are over, the verification is given up.
         """
         from bestk.verification.verify import verify
 
-        return verify(self, X, y, sample_weight, exact=exact, n_threads=n_threads, device=device)
+        return verify(
+            self, X, y, sample_weight, exact=exact, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def verify_gram(
-        self, G: Any, c: Any, yy: float, *, n_threads: int | None = None, device: str = "cpu"
+        self,
+        G: Any,
+        c: Any,
+        yy: float,
+        *,
+        n_threads: int | None = None,
+        device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
         from bestk.verification.verify import verify_gram
 
-        return verify_gram(self, G, c, yy, n_threads=n_threads, device=device)
+        return verify_gram(
+            self, G, c, yy, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a compressed npz file, which :meth:`load` reads."""
@@ -226,13 +244,12 @@ class Certificate(Question):
         tree, splits = proof_of(arrays)
         return cls(
             **{name: value_in(header, name, kind) for name, kind in _PLAIN.items()},
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: arrays[name] for name in _ARRAYS} | features_in(arrays),
             tree=tree,
             splits=splits,
             is_box_assumed=value_in(
                 header, "is_box_assumed", bool, default=False
             ),  # not in old files
-            free=arrays.get("free", _NO_FEATURES),
             structure=Structure.from_arrays(arrays),
             choices=choices_of(arrays),
         )
@@ -244,7 +261,14 @@ _PLAIN = {
 }  # fmt: skip
 _COLUMNS = tuple(column.name for column in fields(ProofTree))
 _ARRAYS = ("include", "exclude", "lower", "upper", "coef", "copies")
+_FEATURES = ("include", "exclude", "free")
 _NO_FEATURES = np.zeros(0, dtype=np.int64)
+
+
+def features_in(arrays: Any) -> dict[str, np.ndarray]:
+    """Lists of features; those of nothing are of whole numbers, too, and old files have no free."""
+    given = {name: arrays.get(name, _NO_FEATURES) for name in _FEATURES}
+    return {name: array if array.size else _NO_FEATURES for name, array in given.items()}
 
 
 def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np.ndarray]:

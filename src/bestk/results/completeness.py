@@ -23,6 +23,7 @@ from bestk.results.certificate import (
     choice_arrays,
     choices_of,
     ends_of,
+    features_in,
     joined,
     proof_arrays,
     proof_of,
@@ -80,6 +81,8 @@ class CompletenessCertificate(Question):
         *,
         n_threads: int | None = None,
         device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """Check the claim on the data, with none of the code that made it.
 
@@ -87,15 +90,29 @@ class CompletenessCertificate(Question):
         """
         from bestk.verification.completeness import verify_list
 
-        return verify_list(self, X, y, sample_weight, n_threads=n_threads, device=device)
+        return verify_list(
+            self, X, y, sample_weight, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def verify_gram(
-        self, G: Any, c: Any, yy: float, *, n_threads: int | None = None, device: str = "cpu"
+        self,
+        G: Any,
+        c: Any,
+        yy: float,
+        *,
+        n_threads: int | None = None,
+        device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
         from bestk.verification.completeness import verify_list_gram
 
-        return verify_list_gram(self, G, c, yy, n_threads=n_threads, device=device)
+        return verify_list_gram(
+            self, G, c, yy, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a compressed npz file, which :meth:`load` reads."""
@@ -150,14 +167,16 @@ class CompletenessCertificate(Question):
             intercepts.tolist(), strict=True,
         )  # fmt: skip
         largest = tuple(cut(arrays["largest.features"], arrays["largest.ends"]))
-        proofs = []
-        for number, size in enumerate(value_in(header, "sizes", list)):
+        sizes, proofs = value_in(header, "sizes", list), []
+        if len(sizes) > value_in(header, "k", int) + 1:
+            raise ValueError("the file is broken: it has more proofs than sizes of models")
+        for number, size in enumerate(sizes):
             own = arrays.of_part(f"{number}.")
             size = value_in({"size of a proof": size}, "size of a proof", int)
             proofs.append(SizeProof(size, *proof_of(own), choices_of(own)))
         return cls(
             **{name: value_in(header, name, kind) for name, kind in _PLAIN.items()},
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: arrays[name] for name in _ARRAYS} | features_in(arrays),
             models=tuple(ListedModel(*row) for row in rows),
             largest=largest if value_in(header, "has_largest", bool) else None,
             proofs=tuple(proofs),

@@ -53,13 +53,14 @@ def load(path: str | Path, *, max_bytes: int | None = None) -> Result:
         raise ValueError(f"{path} is broken: there is no status {values['status']!r}")
     arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
     arrays |= {name: entries[name] for name in _OF_STRUCTURE if name in entries}
-    _require_consistent(arrays)
+    structure = Structure.from_arrays(entries)
+    _require_consistent(arrays, structure)
     certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
     return Result(
         **values | {"status": Status[values["status"]]},
         **arrays,
         certificate=certificate,
-        structure=Structure.from_arrays(entries),
+        structure=structure,
     )
 
 
@@ -85,12 +86,21 @@ def _value(run: dict[str, Any], field: Any) -> Any:
     return value
 
 
-def _require_consistent(arrays: dict[str, np.ndarray]) -> None:
-    """Coefficients are numbers, and what refers to features refers to some."""
-    coef, support = arrays["coef"], arrays["support"]
+def _require_consistent(arrays: dict[str, np.ndarray], structure: Structure | None) -> None:
+    """Coefficients are numbers, and what refers to features or groups refers to some."""
+    coef = arrays["coef"]
     if coef.ndim != 1 or coef.dtype.kind != "f" or arrays["history"].ndim != 1:
         raise ValueError("the file is broken: its coefficients are no vector of numbers")
-    if support.ndim != 1 or support.dtype.kind not in "iu":
-        raise ValueError("the file is broken: its support does not list features")
-    if support.size and not 0 <= support.min() <= support.max() < len(coef):
-        raise ValueError("the file is broken: its support does not list features")
+    _require_numbers("support", arrays["support"], len(coef))
+    if structure is not None:
+        if np.shape(structure.groups) != coef.shape:
+            raise ValueError("the file is broken: not every feature has a group")
+        _require_numbers("groups", structure.groups, structure.n_groups)
+        _require_numbers("chosen", arrays.get("chosen", arrays["support"][:0]), structure.n_groups)
+
+
+def _require_numbers(name: str, array: np.ndarray, count: int) -> None:
+    """A vector of whole numbers from 0 to count - 1."""
+    is_fine = array.ndim == 1 and array.dtype.kind in "iu"
+    if not is_fine or (array.size and not 0 <= array.min() <= array.max() < count):
+        raise ValueError(f"the file is broken: {name} has numbers of nothing")
