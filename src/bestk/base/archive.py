@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
@@ -33,6 +34,11 @@ _TEXT_BYTES = 256 << 20
 _MOST_ROWS = 1 << 22
 """Rows that lie end to end in one array: each becomes an array of some 100 bytes."""
 _BLOCK = 1 << 20
+# What NumPy's reader of such headers raises: it parses them as Python literals.
+_BAD_HEADER = (
+    ValueError, TypeError, KeyError, AttributeError, SyntaxError, RecursionError, MemoryError,
+    OverflowError, IndexError, TokenError,
+)  # fmt: skip
 _MISSING: Any = object()
 
 
@@ -144,7 +150,7 @@ def _header(archive: ZipFile, path: Any, entry: _Entry) -> _Header:
             read = readers[np.lib.format.read_magic(file)]
             shape, is_fortran, dtype = read(file, max_header_size=_HEADER_BYTES)
             start = file.tell()
-    except (ValueError, TypeError, KeyError, SyntaxError, RecursionError, MemoryError) as error:
+    except _BAD_HEADER as error:
         raise ValueError(f"array {entry.name!r} of {path} is broken") from error
     if dtype.hasobject:
         raise ValueError(
