@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bestk.base.archive import Arrays, cut
+
 
 class Row(NamedTuple):
     """#chosen among ``plus`` - #chosen among ``minus`` <= ``limit``, over numbers of groups.
@@ -117,24 +119,36 @@ class Structure:
         """The structure in arrays made by :meth:`to_arrays`; None if there is none."""
         if "structure.groups" not in arrays:
             return None
-        ends = arrays["structure.ends"]
-        sides = np.split(arrays["structure.sides"], ends[:-1]) if len(ends) else []
-        limits, rules = arrays["structure.limits"].tolist(), arrays["structure.rules"].tolist()
+        arrays = Arrays(arrays)
+        sides = cut(arrays["structure.sides"], arrays["structure.ends"])
+        limits, rules = (_whole(arrays[f"structure.{name}"]) for name in ("limits", "rules"))
         if not len(sides) == 2 * len(limits) == 2 * len(rules):
             raise ValueError("the rules of the structure are incomplete")
         return cls(
             groups=arrays["structure.groups"],
-            group_names=tuple(map(str, arrays["structure.group_names"])),
+            group_names=_read(arrays["structure.group_names"]),
             rows=tuple(
                 Row(sides[2 * i], sides[2 * i + 1], limits[i], rules[i]) for i in range(len(limits))
             ),
-            words=tuple(map(str, arrays["structure.words"])),
+            words=_read(arrays["structure.words"]),
             matrix=arrays["structure.matrix"],
             lower=arrays["structure.lower"],
             upper=arrays["structure.upper"],
-            constraint_words=tuple(map(str, arrays["structure.constraint_words"])),
+            constraint_words=_read(arrays["structure.constraint_words"]),
         )
 
 
 def _texts(texts: tuple[str, ...]) -> np.ndarray:
     return np.array(texts, dtype=np.str_) if texts else np.zeros(0, dtype="U1")
+
+
+def _read(texts: np.ndarray) -> tuple[str, ...]:
+    if texts.ndim != 1 or texts.dtype.kind != "U":
+        raise ValueError("the names and words of the structure are no texts")
+    return tuple(texts.tolist())
+
+
+def _whole(numbers: np.ndarray) -> list[int]:
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        raise ValueError("the rules of the structure are no whole numbers")
+    return numbers.tolist()

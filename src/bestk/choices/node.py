@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.base.archive import cut
 from bestk.base.state import State
 from bestk.choices.charges import UsedSplit
-from bestk.results.certificate import cut, ends_of, joined
+from bestk.results.certificate import ends_of, joined
 
 
 class Node(NamedTuple):
@@ -52,8 +53,8 @@ def nodes_in(state: State) -> Iterator[Node]:
     arrays = state.arrays
     pairs = zip(arrays["splits"].tolist(), arrays["charges"], strict=True)
     splits = [UsedSplit(number, t, size) for (number, size), t in pairs]
-    nonzeros = cut(arrays["nonzeros"], arrays["ends"])
-    values = cut(arrays["values"], arrays["ends"])
+    ends = arrays["ends"]
+    nonzeros, values = (cut(arrays[name], ends, most=len(ends)) for name in ("nonzeros", "values"))
     for i, (bound, number, level, split) in enumerate(arrays["plain"].tolist()):
         warm = nonzeros[i], values[i], arrays["multipliers"][i], level
         yield Node(bound, int(number), arrays["states"][i], *warm, splits[int(split)])

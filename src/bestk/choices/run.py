@@ -185,7 +185,7 @@ def solve_prepared(
                 prepared.form, k, root, incumbent, settings, pool, progress, started, writer
             )
             if saved is not None:
-                tree.restore(saved.parts)
+                saved.restore(tree)
             status = tree.run()
             engine = pool.words
     finally:

@@ -252,6 +252,10 @@ def verify(
     exact: Annotated[
         bool, option("--exact", panel=RUN, help="In rational numbers; for small problems.")
     ] = False,
+    allow_long: Annotated[
+        bool,
+        option("--allow-long", panel=RUN, help="Also a proof that takes more than an hour."),
+    ] = False,
     threads: Threads = None,
     device: Device = "cpu",
     as_json: Json = False,
@@ -260,7 +264,8 @@ def verify(
     """Check the proof of a model, or of a list of models, with none of the code that made it."""
     from dataclasses import asdict
 
-    from bestk.results.certificate import Certificate, arrays_in
+    from bestk.base.archive import arrays_in
+    from bestk.results.certificate import Certificate
     from bestk.results.completeness import CompletenessCertificate
     from bestk.verification.verify import verify_batches
 
@@ -274,14 +279,15 @@ def verify(
         )
     data = open_table(file, target, weight, drop, numeric, text, quiet)
     batches = batches_of(data, quiet)
+    how: Any = {"n_threads": threads, "device": device, "allow_long": allow_long}
     with _plain_warnings():
         if exact:
             verification = proof.verify(*_joined(batches), exact=True)
         elif kind is CompletenessCertificate:
             rows = _joined(batches)
-            verification = proof.verify(*rows, n_threads=threads, device=device)
+            verification = proof.verify(*rows, **how)
         else:
-            verification = verify_batches(proof, batches, n_threads=threads, device=device)
+            verification = verify_batches(proof, batches, **how)
     if as_json:
         write_json(asdict(verification))
     elif kind is CompletenessCertificate:

@@ -2,29 +2,33 @@
 
 import zipfile
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from bestk.base.archive import read_arrays
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
 from bestk.readers.source import Source
+
+_MOST_COLUMNS = 1 << 22
+"""Columns of X: each has a name, and is an array of its own."""
 
 
 def npz_source(path: File) -> Source:
     with path.open("rb") as source:
         if not zipfile.is_zipfile(source):
             raise DataError(f"{path} is not an npz file; write one with numpy.savez")
-        source.seek(0)
-        with np.load(source) as file:
-            arrays = {name: _array(path, file, name) for name in file.files}
+        arrays = read_arrays(source, path)
     others: tuple[str, ...] = ()
     if "X" in arrays and arrays["X"].ndim == 2:
         X = arrays.pop("X")
+        if X.shape[1] > _MOST_COLUMNS:
+            raise DataError(f"X of {path} has {X.shape[1]} columns, more than {_MOST_COLUMNS}")
         names = arrays.pop("feature_names", [f"x{j}" for j in range(X.shape[1])])
+        if np.shape(names) != (X.shape[1],):
+            count = np.shape(names)[0] if np.ndim(names) == 1 else np.shape(names)
+            raise DataError(f"{path} has {count} feature_names for {X.shape[1]} columns of X")
         names = [str(name) for name in names]
-        if len(names) != X.shape[1]:
-            raise DataError(f"{path} has {len(names)} feature_names for {X.shape[1]} columns of X")
         others = tuple(arrays)
         arrays |= zip(names, X.T, strict=True)
     else:
@@ -56,12 +60,3 @@ def _column(name: str, values: np.ndarray, coding: Coding, n_before: int) -> np.
     if values.dtype.kind == "U":
         return coding.parsed(name, values.tolist(), n_before)
     return values.astype(np.float64)
-
-
-def _array(path: File, file: Any, name: str) -> np.ndarray:
-    try:
-        return file[name]
-    except ValueError as error:  # NumPy refuses to unpickle
-        raise DataError(
-            f"array {name!r} of {path} holds Python objects; save it as numbers, or as str"
-        ) from error

@@ -2,6 +2,7 @@
 
 import csv
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,7 +77,7 @@ def explained(file: File) -> Iterator[None]:
         raise DataError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not UTF-8 text; convert it first") from error
-    except (ValueError, EOFError, csv.Error, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error, MemoryError) as error:
         raise DataError(f"cannot read {file}: {error}") from error
     except Exception as error:
         if isinstance(file, Path):

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
+from bestk.base.archive import Arrays, arrays_in, cut, header_in, value_in, version_in
 from bestk.base.question import Question
 from bestk.base.structure import Structure
 
@@ -118,7 +118,7 @@ class ChoiceProof(NamedTuple):
     def bases(self) -> list[tuple[np.ndarray, np.ndarray]]:
         """(features, triangle) of each block."""
         features = cut(self.block_features, self.block_ends)
-        squares = cut(self.blocks, np.cumsum([len(own) ** 2 for own in features]))
+        squares = cut(self.blocks, _square_ends(features))
         return [(f, s.reshape(len(f), len(f))) for f, s in zip(features, squares, strict=True)]
 
 
@@ -168,25 +168,43 @@ class Certificate(Question):
         exact: bool = False,
         n_threads: int | None = None,
         device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """Check the claim on the data, with none of the code that made it.
 
         Returns a :class:`bestk.verification.Verification`: whether the claim holds, the bound and
         the gap that were verified, and reasons where it does not. ``exact=True`` computes in
         rational numbers, without any rounding; for small problems. ``device="cuda"`` tries
-        supports on a GPU, for proofs that would take a CPU hours.
+        supports on a GPU, for proofs that would take a CPU hours. A proof that is forecast to take
+        more than ``max_seconds``, an hour by default, is refused with an error unless
+        ``allow_long``; once ``max_seconds`` are over, the verification is given up.
         """
         from bestk.verification.verify import verify
 
-        return verify(self, X, y, sample_weight, exact=exact, n_threads=n_threads, device=device)
+        return verify(
+            self, X, y, sample_weight, exact=exact, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def verify_gram(
-        self, G: Any, c: Any, yy: float, *, n_threads: int | None = None, device: str = "cpu"
+        self,
+        G: Any,
+        c: Any,
+        yy: float,
+        *,
+        n_threads: int | None = None,
+        device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
         from bestk.verification.verify import verify_gram
 
-        return verify_gram(self, G, c, yy, n_threads=n_threads, device=device)
+        return verify_gram(
+            self, G, c, yy, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a compressed npz file, which :meth:`load` reads."""
@@ -194,9 +212,14 @@ class Certificate(Question):
             np.savez_compressed(file, allow_pickle=False, **self.to_arrays())
 
     @classmethod
-    def load(cls, path: str | Path) -> "Certificate":
-        """The certificate in a file written by :meth:`save` or :func:`bestk.storage.save`."""
-        return cls.from_arrays(arrays_in(path))
+    def load(cls, path: str | Path, *, max_bytes: int | None = None) -> "Certificate":
+        """The certificate in a file written by :meth:`save` or :func:`bestk.storage.save`.
+
+        A file whose arrays take more than `max_bytes` is refused before it is unpacked; 4 GiB by
+        default, or four times the size of a larger file. It may come from a stranger: see
+        "Files from strangers" in the documentation.
+        """
+        return cls.from_arrays(arrays_in(path, max_bytes))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays: what the file holds (see docs/certificates.md)."""
@@ -213,35 +236,43 @@ class Certificate(Question):
 
     @classmethod
     def from_arrays(cls, arrays: Any) -> "Certificate":
-        if "certificate" not in arrays:
-            raise ValueError(_NO_CERTIFICATE)
-        header = json.loads(str(arrays["certificate"]))
+        arrays = Arrays(arrays)
+        header = header_in(arrays, "certificate")
         if header.get("format") != FORMAT:
-            raise ValueError(_NO_CERTIFICATE)
-        if header["version"] != VERSION:
+            raise ValueError("this file holds no bestk certificate")
+        if version_in(header) != VERSION:
             raise ValueError(
                 f"the certificate has format version {header['version']}, this bestk reads "
                 f"{VERSION}; use the bestk that wrote it"
             )
         tree, splits = proof_of(arrays)
         return cls(
-            **{name: header[name] for name in _PLAIN},
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: value_in(header, name, kind) for name, kind in _PLAIN.items()},
+            **{name: arrays[name] for name in _ARRAYS} | features_in(arrays),
             tree=tree,
             splits=splits,
-            is_box_assumed=header.get("is_box_assumed", False),  # files before it have none
-            free=arrays.get("free", _NO_FEATURES),
+            is_box_assumed=value_in(
+                header, "is_box_assumed", bool, default=False
+            ),  # not in old files
             structure=Structure.from_arrays(arrays),
             choices=choices_of(arrays),
         )
 
 
-_PLAIN = (
-    "fingerprint", "k", "alpha", "fit_intercept", "intercept", "objective", "lower_bound",
-)  # fmt: skip
+_PLAIN = {
+    "fingerprint": str, "k": int, "alpha": float, "fit_intercept": bool, "intercept": float,
+    "objective": float, "lower_bound": float,
+}  # fmt: skip
 _COLUMNS = tuple(column.name for column in fields(ProofTree))
 _ARRAYS = ("include", "exclude", "lower", "upper", "coef", "copies")
+_FEATURES = ("include", "exclude", "free")
 _NO_FEATURES = np.zeros(0, dtype=np.int64)
+
+
+def features_in(arrays: Any) -> dict[str, np.ndarray]:
+    """Lists of features; those of nothing are of whole numbers, too, and old files have no free."""
+    given = {name: arrays.get(name, _NO_FEATURES) for name in _FEATURES}
+    return {name: array if array.size else _NO_FEATURES for name, array in given.items()}
 
 
 def proof_arrays(tree: ProofTree, splits: Sequence[SplitRecord]) -> dict[str, np.ndarray]:
@@ -286,6 +317,7 @@ def _shortest(values: np.ndarray) -> np.ndarray:
 
 def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:
     """The tree and the splits in arrays made by :func:`proof_arrays`."""
+    arrays = Arrays(arrays)
     tree = ProofTree(**{name: arrays[f"tree.{name}"] for name in _COLUMNS})
     features = cut(arrays["splits.features"], arrays["splits.ends"])
     charges = cut(arrays["splits.t"], arrays["splits.ends"])
@@ -294,9 +326,16 @@ def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:
     lower = cut(arrays.get("splits.lower", nothing), boxes)
     upper = cut(arrays.get("splits.upper", nothing), boxes)
     members = cut(arrays["clusters.members"], arrays["clusters.ends"])
-    blocks = cut(arrays["clusters.matrices"], np.cumsum([len(m) ** 2 for m in members]))
+    blocks = cut(arrays["clusters.matrices"], _square_ends(members))
+    counts = arrays["splits.clusters"]
+    if counts.shape != (len(features),) or not len(features) == len(lower) == len(upper):
+        raise ValueError("the file is broken: its splits are incomplete")
+    if counts.size and (counts.dtype.kind not in "iu" or counts.min() < 0):
+        raise ValueError("the file is broken: numbers of clusters are no whole numbers")
+    if sum(counts.tolist()) != len(members):
+        raise ValueError("the file is broken: its clusters are incomplete")
     splits, first = [], 0
-    for i, count in enumerate(arrays["splits.clusters"].tolist()):
+    for i, count in enumerate(counts.tolist()):
         own = slice(first, first + count)
         pairs = zip(blocks[own], members[own], strict=True)
         matrices = tuple(b.reshape(len(m), len(m)) for b, m in pairs)
@@ -306,16 +345,12 @@ def proof_of(arrays: Any) -> tuple[ProofTree, tuple[SplitRecord, ...]]:
     return tree, tuple(splits)
 
 
-def arrays_in(path: str | Path) -> dict[str, np.ndarray]:
-    """All arrays of an npz file, or an error that says it is none."""
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except (ValueError, TypeError, BadZipFile, EOFError) as error:
-        raise ValueError(
-            f"{path} is no npz file, or a broken one; pass a file that bestk wrote, or "
-            "write it again"
-        ) from error
+def _square_ends(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Where squares end that have as many rows and columns as these have entries."""
+    total = np.cumsum([len(row) ** 2 for row in rows], dtype=np.float64)
+    if len(total) and total[-1] > 2**52:
+        raise ValueError("the file is broken: its blocks are too large")
+    return total.astype(np.int64)
 
 
 # Rows of different lengths lie end to end in one array.
@@ -327,7 +362,3 @@ def ends_of(rows: Sequence[Any]) -> np.ndarray:
 
 def joined(rows: Sequence[Any], dtype: Any) -> np.ndarray:
     return np.concatenate([np.zeros(0, dtype=dtype), *rows]).astype(dtype, copy=False)
-
-
-def cut(array: np.ndarray, ends: np.ndarray) -> list[np.ndarray]:
-    return np.split(array, ends[:-1]) if len(ends) else []

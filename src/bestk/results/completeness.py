@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bestk.base.archive import Arrays, arrays_in, cut, header_in, value_in, version_in
 from bestk.base.question import Question
 from bestk.base.structure import Structure
 from bestk.results.certificate import (
     ChoiceProof,
     ProofTree,
     SplitRecord,
-    arrays_in,
     choice_arrays,
     choices_of,
-    cut,
     ends_of,
+    features_in,
     joined,
     proof_arrays,
     proof_of,
@@ -81,6 +81,8 @@ class CompletenessCertificate(Question):
         *,
         n_threads: int | None = None,
         device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """Check the claim on the data, with none of the code that made it.
 
@@ -88,15 +90,29 @@ class CompletenessCertificate(Question):
         """
         from bestk.verification.completeness import verify_list
 
-        return verify_list(self, X, y, sample_weight, n_threads=n_threads, device=device)
+        return verify_list(
+            self, X, y, sample_weight, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def verify_gram(
-        self, G: Any, c: Any, yy: float, *, n_threads: int | None = None, device: str = "cpu"
+        self,
+        G: Any,
+        c: Any,
+        yy: float,
+        *,
+        n_threads: int | None = None,
+        device: str = "cpu",
+        max_seconds: float | None = None,
+        allow_long: bool = False,
     ):
         """:meth:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
         from bestk.verification.completeness import verify_list_gram
 
-        return verify_list_gram(self, G, c, yy, n_threads=n_threads, device=device)
+        return verify_list_gram(
+            self, G, c, yy, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
 
     def save(self, path: str | Path) -> None:
         """Write the certificate to a compressed npz file, which :meth:`load` reads."""
@@ -104,8 +120,9 @@ class CompletenessCertificate(Question):
             np.savez_compressed(file, allow_pickle=False, **self.to_arrays())
 
     @classmethod
-    def load(cls, path: str | Path) -> "CompletenessCertificate":
-        return cls.from_arrays(arrays_in(path))
+    def load(cls, path: str | Path, *, max_bytes: int | None = None) -> "CompletenessCertificate":
+        """The list in a file; `max_bytes` as in :meth:`bestk.Certificate.load`."""
+        return cls.from_arrays(arrays_in(path, max_bytes))
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays: what the file holds."""
@@ -133,34 +150,42 @@ class CompletenessCertificate(Question):
 
     @classmethod
     def from_arrays(cls, arrays: Any) -> "CompletenessCertificate":
-        header = json.loads(str(arrays["list"])) if "list" in arrays else {}
+        arrays = Arrays(arrays)
+        header = header_in(arrays, "list")
         if header.get("format") != FORMAT:
             raise ValueError("this file holds no list of models that bestk wrote")
-        if header["version"] != VERSION:
+        if version_in(header) != VERSION:
             raise ValueError(
                 f"the list has format version {header['version']}, this bestk reads {VERSION}; "
                 "use the bestk that wrote it"
             )
-        ends = arrays["models.ends"]
+        ends, intercepts = arrays["models.ends"], arrays["models.intercepts"]
+        if intercepts.shape != ends.shape or intercepts.dtype.kind != "f":
+            raise ValueError("the file is broken: not every model has an intercept")
         rows = zip(
             cut(arrays["models.features"], ends), cut(arrays["models.values"], ends),
-            arrays["models.intercepts"].tolist(), strict=True,
+            intercepts.tolist(), strict=True,
         )  # fmt: skip
         largest = tuple(cut(arrays["largest.features"], arrays["largest.ends"]))
-        proofs = []
-        for number, size in enumerate(header["sizes"]):
-            prefix = f"{number}."
-            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+        sizes, proofs = value_in(header, "sizes", list), []
+        if len(sizes) > value_in(header, "k", int) + 1:
+            raise ValueError("the file is broken: it has more proofs than sizes of models")
+        for number, size in enumerate(sizes):
+            own = arrays.of_part(f"{number}.")
+            size = value_in({"size of a proof": size}, "size of a proof", int)
             proofs.append(SizeProof(size, *proof_of(own), choices_of(own)))
         return cls(
-            **{name: header[name] for name in _PLAIN},
-            **{name: arrays[name] for name in _ARRAYS},
+            **{name: value_in(header, name, kind) for name, kind in _PLAIN.items()},
+            **{name: arrays[name] for name in _ARRAYS} | features_in(arrays),
             models=tuple(ListedModel(*row) for row in rows),
-            largest=largest if header["has_largest"] else None,
+            largest=largest if value_in(header, "has_largest", bool) else None,
             proofs=tuple(proofs),
             structure=Structure.from_arrays(arrays),
         )
 
 
-_PLAIN = ("fingerprint", "k", "alpha", "fit_intercept", "is_box_assumed", "threshold", "only_k")
+_PLAIN = {
+    "fingerprint": str, "k": int, "alpha": float, "fit_intercept": bool, "is_box_assumed": bool,
+    "threshold": float, "only_k": bool,
+}  # fmt: skip
 _ARRAYS = ("include", "exclude", "free", "lower", "upper", "copies")

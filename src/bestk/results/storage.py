@@ -1,14 +1,15 @@
 """A run in a file: the model, what was proven about it, and the proof."""
 
 import json
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bestk.base.archive import arrays_in, header_in, value_in
 from bestk.base.structure import Structure
-from bestk.results.certificate import Certificate, arrays_in
+from bestk.results.certificate import Certificate
 from bestk.results.result import Result
 from bestk.results.status import Status
 
@@ -37,25 +38,69 @@ def save(result: Result, path: str | Path) -> None:
         np.savez_compressed(file, allow_pickle=False, run=np.array(text), **entries)
 
 
-def load(path: str | Path) -> Result:
-    """The Result that :func:`save` wrote."""
-    entries = arrays_in(path)
-    if "run" not in entries:
-        raise ValueError(
-            f"{path} was not written by bestk.storage.save; if it holds a certificate, read it "
-            "with bestk.Certificate.load"
-        )
-    run = json.loads(str(entries["run"]))
+def load(path: str | Path, *, max_bytes: int | None = None) -> Result:
+    """The Result that :func:`save` wrote.
+
+    A file whose arrays take more than `max_bytes` is refused before it is unpacked; 4 GiB by
+    default, or four times the size of a larger file.
+    """
+    entries = arrays_in(path, max_bytes)
+    run = header_in(entries, "run")
+    if not run:
+        raise ValueError(f"{path} was not written by bestk.storage.save")
+    values = {f.name: _value(run, f) for f in fields(Result) if f.name in _VALUES}
+    if values["status"] not in Status.__members__:
+        raise ValueError(f"{path} is broken: there is no status {values['status']!r}")
     arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
     arrays |= {name: entries[name] for name in _OF_STRUCTURE if name in entries}
+    structure = Structure.from_arrays(entries)
+    _require_consistent(arrays, structure)
     certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
-    names = run.pop("feature_names")
-    for name in ("assumptions", "at_bounds"):
-        run[name] = tuple(run.get(name, ()))
     return Result(
-        **run | {"status": Status[run["status"]]},
+        **values | {"status": Status[values["status"]]},
         **arrays,
-        feature_names=None if names is None else tuple(names),
         certificate=certificate,
-        structure=Structure.from_arrays(entries),
+        structure=structure,
     )
+
+
+# Types of plain values by their names in the code; lists in the file are tuples of these.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "k": (int,), "n_nodes": (int,), "n_samples": (int, type(None)), "fit_intercept": (bool,),
+    "feature_names": (list, type(None)), "settings": (dict,), "engine": (str,), "status": (str,),
+    "assumptions": (list,), "at_bounds": (list,), "box": (float, type(None)),
+}  # fmt: skip
+_ITEMS = {"feature_names": str, "assumptions": str, "at_bounds": int}
+
+
+def _value(run: dict[str, Any], field: Any) -> Any:
+    """A plain value of the run; its default if an older file has none."""
+    name = field.name
+    if name not in run and field.default is not MISSING:
+        return field.default
+    if name not in run and field.default_factory is not MISSING:
+        return field.default_factory()
+    value = value_in(run, name, *_TYPES.get(name, (float,)))
+    if isinstance(value, list):
+        return tuple(value_in({name: item}, name, _ITEMS[name]) for item in value)
+    return value
+
+
+def _require_consistent(arrays: dict[str, np.ndarray], structure: Structure | None) -> None:
+    """Coefficients are numbers, and what refers to features or groups refers to some."""
+    coef = arrays["coef"]
+    if coef.ndim != 1 or coef.dtype.kind != "f" or arrays["history"].ndim != 1:
+        raise ValueError("the file is broken: its coefficients are no vector of numbers")
+    _require_numbers("support", arrays["support"], len(coef))
+    if structure is not None:
+        if np.shape(structure.groups) != coef.shape:
+            raise ValueError("the file is broken: not every feature has a group")
+        _require_numbers("groups", structure.groups, structure.n_groups)
+        _require_numbers("chosen", arrays.get("chosen", arrays["support"][:0]), structure.n_groups)
+
+
+def _require_numbers(name: str, array: np.ndarray, count: int) -> None:
+    """A vector of whole numbers from 0 to count - 1."""
+    is_fine = array.ndim == 1 and array.dtype.kind in "iu"
+    if not is_fine or (array.size and not 0 <= array.min() <= array.max() < count):
+        raise ValueError(f"the file is broken: {name} has numbers of nothing")

@@ -3,19 +3,19 @@
 import json
 import os
 import warnings
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from bestk.base.archive import Arrays, arrays_in, header_in, value_in, version_in
 from bestk.base.question import Question
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.state import State
 from bestk.base.structure import Structure
 from bestk.problem.regression import Regression
-from bestk.results.certificate import arrays_in
 
 FORMAT, VERSION = "bestk checkpoint", 7
 # Options that a resumed run takes over; limits start anew.
@@ -26,6 +26,12 @@ LIST = "list"
 """What the header of a list of models has beside those of a search for one."""
 STRUCTURE = "structure"
 """The part of a run with structure that says which."""
+
+
+class Restored(Protocol):
+    """What goes on from a saved state."""
+
+    def restore(self, parts: dict[str, State]) -> None: ...
 
 
 class Searched(Protocol):
@@ -51,22 +57,22 @@ class Checkpoint(NamedTuple):
             raise FileNotFoundError(
                 f"there is no checkpoint {path}: the run ended before its first one; solve again"
             ) from None
-        header = json.loads(str(arrays.pop("checkpoint"))) if "checkpoint" in arrays else {}
+        header = header_in(arrays, "checkpoint")
         if header.get("format") != FORMAT:
-            raise ValueError(
-                f"{path} is no checkpoint of bestk; pass a file that solve(checkpoint=...) wrote"
-            )
-        if header["version"] != VERSION:
+            raise ValueError(f"{path} is no checkpoint of bestk")
+        if version_in(header) != VERSION:
             raise ValueError(
                 f"{path} is a checkpoint of format {header['version']}, this bestk reads {VERSION};"
                 " resume it with the bestk that wrote it, or solve again"
             )
         try:
-            parts = {name: State(plain, {}) for name, plain in header.pop("parts").items()}
+            del arrays["checkpoint"]
+            plain = _checked(header)
+            parts = {name: State(value_in(plain, name, dict), Arrays()) for name in plain}
             for name, array in arrays.items():
                 part, _, own = name.partition(".")
                 parts[part].arrays[own] = array
-        except (KeyError, AttributeError) as error:
+        except (KeyError, ValueError) as error:
             raise ValueError(f"{path} is a broken checkpoint; solve again") from error
         return cls(header, parts)
 
@@ -85,6 +91,13 @@ class Checkpoint(NamedTuple):
     def box(self) -> float | None:
         """The size of the box that the run chose."""
         return self.header["box"]
+
+    def restore(self, tree: Restored) -> None:
+        """Put a fresh tree into the saved state."""
+        try:
+            tree.restore(self.parts)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise ValueError("this is a broken checkpoint; solve again") from error
 
     def settings(self, options: dict[str, Any]) -> Settings:
         """Those of the run, with other options where given."""
@@ -148,3 +161,19 @@ def _identity(searched: Searched, question: Question) -> dict[str, Any]:
     """What identifies the problem of a run, as plain values."""
     problem = searched.problem
     return {"digest": problem.digest, "question": question.plain(), "box": problem.box}
+
+
+def _checked(header: dict[str, Any]) -> dict[str, Any]:
+    """The plain values of all parts, taken out of a header that has everything else it needs."""
+    value_in(header, "digest", str)
+    value_in(header, "box", float, type(None))
+    options, advanced = (value_in(header, name, dict) for name in ("options", "advanced"))
+    value_in(options, "gap_tol", float)
+    if set(options) - set(_OPTIONS) or set(advanced) - {own.name for own in fields(Advanced)}:
+        raise ValueError("the options of the run are unknown")
+    question = value_in(header, "question", dict)
+    for own in fields(Question):
+        value_in(question, own.name, object)
+    parts = value_in(header, "parts", dict)
+    del header["parts"]
+    return parts

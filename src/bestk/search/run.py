@@ -83,7 +83,7 @@ def solve_presolved(
                     presolved, size, incumbent, lessons, settings, pool, progress, started, writer
                 )
                 if saved is not None:
-                    tree.restore(saved.parts)
+                    saved.restore(tree)
                 status = tree.run()
             bound, n_nodes, history = tree.space.lower_bound, tree.space.n_nodes, tree.watch.history
             started = tree.watch.started

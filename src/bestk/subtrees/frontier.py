@@ -6,8 +6,9 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from bestk.base.archive import cut
 from bestk.base.state import State
-from bestk.results.certificate import cut, ends_of, joined
+from bestk.results.certificate import ends_of, joined
 
 # Seconds of enumeration that will never be spent; kept out of sums so that they stay exact enough.
 _HOPELESS = 1e6
@@ -63,8 +64,8 @@ def state_of(nodes: list[Node], p: int) -> State:
 
 def nodes_in(state: State) -> Iterator[Node]:
     arrays = state.arrays
-    nonzeros = cut(arrays["nonzeros"], arrays["ends"])
-    values = cut(arrays["values"], arrays["ends"])
+    ends = arrays["ends"]
+    nonzeros, values = (cut(arrays[name], ends, most=len(ends)) for name in ("nonzeros", "values"))
     numbers = arrays["splits"].tolist()
     charges = arrays["charges"].reshape(len(numbers), arrays["states"].shape[1])
     splits = [UsedSplit(n, t) for n, t in zip(numbers, charges, strict=True)]

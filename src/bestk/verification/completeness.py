@@ -13,6 +13,7 @@ these, so the largest parts without a listed support are bounded one by one.
 import time
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,13 @@ from bestk.base.validation import as_matrix, as_vector, as_weights, require_devi
 from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate, ListedModel, SizeProof
 from bestk.verification import evidence as data
+from bestk.verification.allowance import Allowance
 from bestk.verification.cover import Cover, cover
 from bestk.verification.evidence import Evidence, NoVariation, Unfit
+from bestk.verification.forecast import Work, work_of
+from bestk.verification.limits import limits
 from bestk.verification.nodes import FloatNodes
+from bestk.verification.numerics.matrices import is_wide
 from bestk.verification.numerics.rounding import LONG, UNIT
 from bestk.verification.on_device import open_scan
 from bestk.verification.verify import (
@@ -86,6 +91,8 @@ def verify_list(
     *,
     n_threads: int | None = None,
     device: str = "cpu",
+    max_seconds: float | None = None,
+    allow_long: bool = False,
 ) -> ListVerification:
     """Does the claim of a list hold for these rows? Parameters as in `verify`."""
     if is_collection(X):
@@ -95,7 +102,8 @@ def verify_list(
     weight = as_weights(sample_weight, X.shape[0])
     require_finite("X", X)
     require_finite("y", y)
-    return _ListCheck(certificate, _Rows(X, y, weight)).run(n_threads, device)
+    allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
+    return _ListCheck(certificate, _Rows(X, y, weight), allowance).run(n_threads, device)
 
 
 def verify_list_gram(
@@ -106,6 +114,8 @@ def verify_list_gram(
     *,
     n_threads: int | None = None,
     device: str = "cpu",
+    max_seconds: float | None = None,
+    allow_long: bool = False,
 ) -> ListVerification:
     """:func:`verify_list` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
     G = np.asarray(as_matrix("G", G), dtype=np.float64)
@@ -114,7 +124,8 @@ def verify_list_gram(
     c = np.asarray(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
     require_finite("G", G)
     require_finite("c", c)
-    return _ListCheck(certificate, _Gram(G, c, float(yy))).run(n_threads, device)
+    allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
+    return _ListCheck(certificate, _Gram(G, c, float(yy)), allowance).run(n_threads, device)
 
 
 class _Rows(NamedTuple):
@@ -127,6 +138,11 @@ class _Rows(NamedTuple):
     @property
     def n_features(self) -> int:
         return self.X.shape[1]
+
+    @property
+    def n_wide(self) -> int | None:
+        """Rows of wide data, whose products are not formed."""
+        return len(self.X) if is_wide(*self.X.shape) else None
 
     def digest(self) -> str:
         return rows_digest(self.X, self.y, self.weight)
@@ -158,6 +174,10 @@ class _Gram(NamedTuple):
     def n_features(self) -> int:
         return len(self.c)
 
+    @property
+    def n_wide(self) -> int | None:
+        return None
+
     def digest(self) -> str:
         return gram_digest(self.G, self.c, self.yy)
 
@@ -173,8 +193,13 @@ class _Gram(NamedTuple):
 
 
 class _ListCheck:
-    def __init__(self, certificate: CompletenessCertificate, source: "_Rows | _Gram") -> None:
-        self.certificate, self.source = certificate, source
+    def __init__(
+        self,
+        certificate: CompletenessCertificate,
+        source: "_Rows | _Gram",
+        allowance: Allowance,
+    ) -> None:
+        self.certificate, self.source, self.allowance = certificate, source, allowance
         self.start, self.failures = time.perf_counter(), list[str]()
         self.n_nodes = self.n_supports = 0
         self.assumptions: set[str] = set()
@@ -185,11 +210,19 @@ class _ListCheck:
         scan = None if require_device(device) == "cpu" else open_scan(device)
         if self.is_wellformed():
             with threads_for(n_threads) as pool:
+                self.foresee(1 if pool is None else pool._max_workers, scan is not None)
                 self.models()
                 for proof in self.certificate.proofs:
                     self.size(proof, pool, scan)
             self.all_sizes()
         return self.result()
+
+    def foresee(self, n_threads: int, has_device: bool) -> None:
+        """Refuse proofs that take too long together."""
+        work = Work(0.0, 0.0, _seconds_of_models(self.certificate.models))
+        for proof in self.certificate.proofs:
+            work = work.joined(work_of(self._of_size(proof), self.source.n_wide))
+        self.allowance.require(work, n_threads, has_device)
 
     def result(self) -> ListVerification:
         return ListVerification(
@@ -227,6 +260,10 @@ class _ListCheck:
                 self.failures.append(f"the largest support {i} is malformed")
             elif support.size and not (support.min() >= 0 and support.max() < p):
                 self.failures.append(f"the largest support {i} has features out of range")
+        if c.structure is not None:
+            groups = np.asarray(c.structure.groups)
+            if groups.shape != (p,) or groups.dtype.kind not in "iu":
+                self.failures.append("groups do not number every feature's group")
         if self.failures:
             return False
         for proof in c.proofs:
@@ -341,7 +378,7 @@ class _ListCheck:
         claim = self._of_size(proof)
         self.n_nodes += len(proof.tree)
         try:
-            evidence = self.source.evidence(claim)
+            evidence = replace(self.source.evidence(claim), allowance=self.allowance)
         except NoVariation:
             self.n_left[proof.size] = 0
             if not any(len(np.setdiff1d(m.support, claim.given)) == 0 for m in self._listed):
@@ -403,6 +440,9 @@ class _ListCheck:
         waiting = [frozenset(support.tolist()) for support in largest]
         seen = set(waiting)
         while waiting:
+            if len(seen) > limits().parts:
+                self.failures.append("the largest models have too many parts to look at")
+                return
             support = waiting.pop()
             inside = next((one for one in wanted if one <= support), None)
             if inside is None:
@@ -456,6 +496,12 @@ class _ListCheck:
                 self.failures.append(f"there is no proof for models of {size} features")
 
 
+def _seconds_of_models(models: tuple[ListedModel, ...]) -> float:
+    """How long it takes to evaluate models and to compare them with each other, about."""
+    n, largest = len(models), max((len(model.support) for model in models), default=0)
+    return 1e-4 * n + 1e-7 * n * min(n, 2 ** min(largest, 60))
+
+
 def _containments(supports: list[frozenset[int]]) -> list[str]:
     """Supports of the list (or choices of groups) that contain others, or stand there twice."""
     known, sizes = set(supports), sorted({len(support) for support in supports})
@@ -463,9 +509,13 @@ def _containments(supports: list[frozenset[int]]) -> list[str]:
     if len(known) < len(supports):
         found.append("a model is listed twice")
     for i, support in enumerate(supports):
-        smaller = (size for size in sizes if size < len(support))
-        if any(
-            frozenset(part) in known for size in smaller for part in combinations(support, size)
-        ):
+        smaller = [size for size in sizes if size < len(support)]
+        if sum(comb(len(support), size) for size in smaller) > len(known):  # too many to form
+            has_other = any(other < support for other in known)
+        else:
+            has_other = any(
+                frozenset(part) in known for size in smaller for part in combinations(support, size)
+            )
+        if has_other:
             found.append(f"model {i} contains another one of the list")
     return found

@@ -139,6 +139,7 @@ class Enumeration:
         """A lower bound on f over inside + (at most r of free); larger supports are no worse."""
         inside, free, r = cell.inside, cell.free, min(cell.r, len(cell.free))
         count = comb(len(free), r)
+        self.evidence.allowance.check()
         if count > limits().supports:
             return Unjudged(f"it has {count:.1e} supports, too many to try")
         least = max(self.target, 0.0)
@@ -262,6 +263,7 @@ class Enumeration:
         spans = _spans(m, r, self.threads)
 
         def one(span):
+            self.evidence.allowance.check()
             room = 256
             while room <= limits().hits:
                 hits = np.empty((room, r), dtype=np.int64)

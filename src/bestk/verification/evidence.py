@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.results.certificate import Certificate
+from bestk.verification.allowance import ANY_TIME, Allowance
 from bestk.verification.limits import limits
 from bestk.verification.numerics import matrices
 from bestk.verification.numerics.matrices import Matrix, Stored
@@ -54,7 +55,8 @@ class Evidence:
     ``live`` are the features (numbers in the problem) that may enter a model, ``position`` finds
     them again (-1: not live), ``inside`` are the positions of those that must be used, or may be
     without being counted. ``k`` counts live features only, these among them. f = unit * f_form and
-    b_form = to_form * b. ``rows`` is None where only products are known.
+    b_form = to_form * b. ``rows`` is None where only products are known. ``allowance`` says how
+    long the work on it may take.
     """
 
     A: Matrix = field(repr=False)
@@ -73,6 +75,7 @@ class Evidence:
     model: Model | None
     to_form: np.ndarray = field(repr=False)
     assumptions: list[str]
+    allowance: Allowance = ANY_TIME
 
     @property
     def is_boxed(self) -> bool:

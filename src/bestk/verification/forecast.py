@@ -1,6 +1,7 @@
 """How long a verification will take, said beforehand where it is long."""
 
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,15 +10,66 @@ from bestk.verification.limits import limits
 
 # Supports that a core, and a large device, try a second.
 _PER_CORE, _PER_DEVICE = 2.5e9, 5e11
+# Multiplications of a core, and nodes (over features, over groups) in a second.
+_MULTIPLIES, _NODES, _GROUP_NODES = 2e9, 1e6, 1e4
 # Seconds that nobody has to be told of.
 _SHORT = 60.0
 
 
+class Work(NamedTuple):
+    """What a proof asks for: supports to try, multiplications, and nodes one after another."""
+
+    supports: float = 0.0
+    multiplies: float = 0.0
+    node_seconds: float = 0.0
+
+    def joined(self, other: "Work") -> "Work":
+        return Work(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def seconds(self, n_threads: int, has_device: bool = False) -> float:
+        tried = self.supports / (_PER_DEVICE if has_device else _PER_CORE * n_threads)
+        return tried + self.multiplies / _MULTIPLIES / n_threads + self.node_seconds
+
+    def __str__(self) -> str:
+        return f"{self.supports:.1e} supports and {self.multiplies:.1e} multiplications"
+
+
+def work_of(certificate: Certificate, n_rows: int | None = None) -> Work:
+    """About; `n_rows` where the matrix is known by the columns of wide data."""
+    tree, structure, p = certificate.tree, certificate.structure, len(certificate.coef)
+    split = np.asarray(tree.split)
+    used = np.bincount(split[split >= 0], minlength=len(certificate.splits)).astype(float)
+    sizes = np.array([len(one.features) for one in certificate.splits], dtype=float)
+    boxes = np.array([len(one.lower) > 0 for one in certificate.splits], dtype=float)
+    other = sizes if n_rows is None else np.minimum(sizes, n_rows)
+    proving = sizes * sizes * other if n_rows is None else sizes * other
+    multiplies = float((used * sizes * other).sum())
+    multiplies += float(((used > 0) * proving * (1.0 / 3.0 + 2.0 * boxes)).sum())
+    tried, rate = n_supports(certificate), _NODES
+    if structure is not None:
+        rate = _GROUP_NODES
+        multiplies += float(used.sum()) * len(structure.matrix) * p
+        if structure.has_groups:  # listed, a fit each, up to a limit
+            listed, tried = min(tried, limits().choices), 0
+            chosen = certificate.k + len(structure.groups_of(certificate.given))
+            size = min(p, chosen * p / structure.n_groups)
+            multiplies += listed * (size**3 + 1e5)
+    return Work(float(tried), multiplies, len(tree) / rate)
+
+
 def n_supports(certificate: Certificate) -> int:
-    """Supports that have to be tried one by one, about: copies of features are not known here."""
-    tree = certificate.tree
+    """Supports that have to be tried one by one, about: copies of features are not known here.
+
+    With a structure, choices of groups, as if there were no rules.
+    """
+    tree, structure = certificate.tree, certificate.structure
+
+    def count(features: np.ndarray) -> int:
+        return len(features if structure is None else structure.groups_of(features))
+
+    m = len(certificate.coef) if structure is None else structure.n_groups
     n_in, n_out = np.zeros(len(tree), dtype=np.int64), np.zeros(len(tree), dtype=np.int64)
-    n_in[0], n_out[0] = len(certificate.given), len(certificate.exclude)
+    n_in[0], n_out[0] = count(certificate.given), count(certificate.exclude)
     more_in = np.diff(tree.in_ends, prepend=0)
     more_out = np.diff(tree.out_ends, prepend=0)
     for node, parent in enumerate(tree.parent.tolist()):
@@ -28,8 +80,8 @@ def n_supports(certificate: Certificate) -> int:
         n_in[node] += more_in[node]
         n_out[node] += more_out[node]
     tried = np.flatnonzero(tree.enumerated)
-    free = len(certificate.coef) - n_in[tried] - n_out[tried]
-    r = np.minimum(certificate.k + len(certificate.free) - n_in[tried], free)
+    free = m - n_in[tried] - n_out[tried]
+    r = np.minimum(certificate.k + count(certificate.free) - n_in[tried], free)
     pairs, counts = np.unique(np.column_stack([free, r]), axis=0, return_counts=True)
     return sum(
         comb(m, size) * count
@@ -38,16 +90,18 @@ def n_supports(certificate: Certificate) -> int:
     )
 
 
-def forecast(certificate: Certificate, n_threads: int) -> str | None:
+def forecast(certificate: Certificate, n_threads: int, n_rows: int | None = None) -> str | None:
     """What to expect without a device, in words; None if it takes no time to speak of."""
-    supports = n_supports(certificate)
-    seconds = supports / _PER_CORE / n_threads
+    work = work_of(certificate, n_rows)
+    seconds = work.seconds(n_threads)
     if seconds < _SHORT:
         return None
     threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
+    if work.supports / _PER_CORE / n_threads < 0.5 * seconds:
+        return f"this proof asks for {work}: about {in_words(seconds)} on {threads}"
     return (
-        f"{supports:.1e} supports have to be tried one by one: about {in_words(seconds)} on "
-        f"{threads}, and {in_words(supports / _PER_DEVICE)} on a large GPU (device='cuda')"
+        f"{work.supports:.1e} supports have to be tried one by one: about {in_words(seconds)} on "
+        f"{threads}, and {in_words(work.seconds(n_threads, True))} on a large GPU (device='cuda')"
     )
 
 

@@ -50,6 +50,10 @@ class Limits:
     """Supports that one enumeration may leave to be judged one by one."""
     supports: float = 1e15
     """Supports that are tried at all: a forged proof may ask for more."""
+    forecast_seconds: float = 3600.0
+    """Seconds that a proof may be forecast to take unless users allow more: most take minutes."""
+    parts: int = 2_000_000
+    """Parts of the largest models of a list that are looked at: sets of features in memory."""
     listed_choices: int = 200
     """Choices of a cell from which on single features are scanned instead of listed."""
     choices: int = 2_000_000

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from os import cpu_count
 from typing import Any
@@ -29,6 +29,7 @@ from bestk.base.validation import (
 )
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
+from bestk.verification.allowance import Allowance
 from bestk.verification.choices import model as chosen
 from bestk.verification.choices.constrained import Exactly
 from bestk.verification.choices.cover import cover_choices
@@ -44,9 +45,10 @@ from bestk.verification.exact.form import (
     exact_products,
     floor_float,
 )
-from bestk.verification.forecast import forecast
+from bestk.verification.forecast import forecast, work_of
 from bestk.verification.limits import limits
-from bestk.verification.nodes import FloatNodes
+from bestk.verification.nodes import FloatNodes, Lined, Proven
+from bestk.verification.numerics.matrices import Stored
 from bestk.verification.numerics.rounding import UNIT
 from bestk.verification.on_device import open_scan
 from bestk.verification.supports import Judge
@@ -113,11 +115,14 @@ def verify(
     exact: bool = False,
     n_threads: int | None = None,
     device: str = "cpu",
+    max_seconds: float | None = None,
+    allow_long: bool = False,
 ) -> Verification:
     """Does the claim of a certificate hold for these rows?
 
-    Raises only for X, y or weights that are no data at all; whatever is wrong with the certificate,
-    or between the two, is a failure of the verification.
+    Raises only for X, y or weights that are no data at all, and TooLong for a proof that asks for
+    more work than is allowed; whatever is wrong with the certificate, or between the two, is a
+    failure of the verification.
 
     Parameters
     ----------
@@ -131,12 +136,20 @@ def verify(
     device : {"cpu", "cuda", "cuda:1", ...}
         A GPU that tries supports, for proofs that would take a CPU hours; needs ``bestk[gpu]``.
         Without one, a warning says beforehand how long it will take, if that is long.
+    max_seconds : float or None
+        Give up after this time, and do not begin where more is forecast. By default a proof that is
+        forecast to take more than an hour is refused: a forged one may ask for years.
+    allow_long : bool
+        Begin whatever is forecast.
     """
     if is_collection(X):
         if exact:
             raise ValueError("exact verification is for arrays; pass X.compute() and y.compute()")
         rows = blocks_of(X, y, sample_weight).computed()
-        return verify_batches(certificate, rows, n_threads=n_threads, device=device)
+        return verify_batches(
+            certificate, rows, n_threads=n_threads, device=device,
+            max_seconds=max_seconds, allow_long=allow_long,
+        )  # fmt: skip
     X = as_matrix("X", X)
     y = as_vector("y", y, length=X.shape[0], of="rows of X")
     weight = as_weights(sample_weight, X.shape[0])
@@ -145,7 +158,8 @@ def verify(
     if exact:
         _require_plain(certificate)
         _require_small(X)
-    check = _Check(certificate, exact, device)
+    allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
+    check = _Check(certificate, exact, device, allowance)
     if X.shape[1] != _n_features(certificate):
         return check.failed(_OTHER_DATA)
     if not check.is_wellformed(lambda: rows_digest(X, y, weight)):
@@ -164,6 +178,8 @@ def verify_gram(
     *,
     n_threads: int | None = None,
     device: str = "cpu",
+    max_seconds: float | None = None,
+    allow_long: bool = False,
 ) -> Verification:
     """:func:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
     G = np.asarray(as_matrix("G", G), dtype=np.float64)
@@ -172,7 +188,8 @@ def verify_gram(
     c = np.asarray(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
     require_finite("G", G)
     require_finite("c", c)
-    check = _Check(certificate, False, device)
+    allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
+    check = _Check(certificate, False, device, allowance)
     if len(c) != _n_features(certificate):
         return check.failed(_OTHER_DATA)
     if not check.is_wellformed(lambda: gram_digest(G, c, yy)):
@@ -188,13 +205,16 @@ def verify_batches(
     *,
     n_threads: int | None = None,
     device: str = "cpu",
+    max_seconds: float | None = None,
+    allow_long: bool = False,
 ) -> Verification:
     """:func:`verify` for rows that come as blocks (X, y) or (X, y, weight), in one pass.
 
     Rows are kept as long as 256 MiB in double precision suffice. Of more only sums of products are,
     and nearly dependent features are judged less closely.
     """
-    check = _Check(certificate, False, device)
+    allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
+    check = _Check(certificate, False, device, allowance)
     digest = DataDigest()
     rows = _checked(batches)
     if not check.is_wellformed(None):
@@ -263,14 +283,24 @@ class FloatBackEnd:
     def __init__(self, evidence: Evidence, nodes: FloatNodes, enumeration: Enumeration) -> None:
         self.k, self.inside = evidence.k, evidence.inside
         self.position, self.live = evidence.position, evidence.live
-        self.fill, self.enumerate = nodes.fill, enumeration.values
+        self.nodes, self.enumeration, self.allowance = nodes, enumeration, evidence.allowance
+
+    def fill(self, lined: Lined, proven: Proven) -> None:
+        self.allowance.check()
+        self.nodes.fill(lined, proven)
+
+    def enumerate(self, cells: np.ndarray) -> list[Any]:
+        self.allowance.check()
+        return self.enumeration.values(cells)
 
 
 class _Check:
     """One verification, from the first look at the certificate to the result."""
 
-    def __init__(self, certificate: Certificate, exact: bool, device: str) -> None:
-        self.certificate, self.exact = certificate, exact
+    def __init__(
+        self, certificate: Certificate, exact: bool, device: str, allowance: Allowance
+    ) -> None:
+        self.certificate, self.exact, self.allowance = certificate, exact, allowance
         self.device = None if require_device(device) == "cpu" else open_scan(device)
         self.start = time.perf_counter()
         self.failures: list[str] = []
@@ -314,9 +344,9 @@ class _Check:
             evidence = make_evidence()
         except (Unfit, NoVariation) as reason:
             return self.stopped(reason)
+        evidence = replace(evidence, allowance=self.allowance)
         self.sizes = chosen.usual_sizes(evidence)
-        if self.certificate.structure is None:
-            self._warn(1 if pool is None else pool._max_workers)
+        self._foresee(evidence, 1 if pool is None else pool._max_workers)
         try:
             proven, self.found["n_supports"] = self._proven(evidence, pool, products)
         except Unfit as reason:
@@ -328,7 +358,7 @@ class _Check:
         self.found["assumptions"] = tuple(sorted(set(evidence.assumptions)))
         # Whoever evaluates the model in double precision is off by a few roundings of its terms.
         root = _ROUNDINGS * UNIT * size
-        lost = min(4 * evidence.eps * size**2, TOLERANCE)
+        lost = min(4 * evidence.eps * size * size, TOLERANCE)
         lost += root * (2.0 * float(np.sqrt(objective / evidence.unit)) + root)
         self._conclude(proven, value, objective, evidence.unit, lost)
         return self.result()
@@ -343,9 +373,13 @@ class _Check:
         proven = cover(c, FloatBackEnd(evidence, nodes, enumeration))
         return proven._replace(value=min(float(proven.value), 2.0)), enumeration.n_supports
 
-    def _warn(self, n_threads: int) -> None:
-        """Of a long time without a device."""
-        words = None if self.device else forecast(self.certificate, n_threads)
+    def _foresee(self, evidence: Evidence, n_threads: int) -> None:
+        """Refuse what takes too long, and warn of a long time without a device."""
+        is_wide = evidence.rows is not None and not isinstance(evidence.A, Stored)
+        n_rows = evidence.rows.n_rows if is_wide and evidence.rows is not None else None
+        work, has_device = work_of(self.certificate, n_rows), self.device is not None
+        self.allowance.require(work, n_threads, has_device)
+        words = None if self.device else forecast(self.certificate, n_threads, n_rows)
         if words is not None:
             warnings.warn(words, LongVerification, stacklevel=5)
 
@@ -356,7 +390,10 @@ class _Check:
             return evidence.objective
         if rows.n_rows * (len(model.features) + 1) > limits().exact_entries:
             return evidence.objective
-        return float(exact_objective(c, rows.X, rows.y, rows.weight))
+        try:
+            return float(exact_objective(c, rows.X, rows.y, rows.weight))
+        except OverflowError:  # of coefficients that nobody believes in
+            return evidence.objective
 
     def exactly(self, X, y, weight) -> Verification:
         """In rational numbers."""

@@ -27,7 +27,7 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
     elif (certificate.lower > 0.0).any() or (certificate.upper < 0.0).any():
         yield "the bounds exclude zero"
     numbers = (certificate.intercept, certificate.objective, certificate.lower_bound)
-    if not np.isfinite([*numbers, *certificate.coef]).all():
+    if not (np.isfinite(numbers).all() and np.isfinite(certificate.coef).all()):
         yield "coefficients, objective or lower bound are not finite"
     if not (np.isfinite(certificate.alpha) and certificate.alpha >= 0.0):
         yield f"alpha is {certificate.alpha}"

@@ -43,7 +43,7 @@ def test_listed_choices_are_those_that_no_other_contains(seed):
     expected = as_sets(asked.choices(cell))
     if not close(rules, cell):
         return
-    chosen, count = list_choices(rules, cell, 10_000, 100_000)
+    chosen, count, _ = list_choices(rules, cell, 10_000, 100_000)
     inside = np.flatnonzero(cell == IN).tolist()
     found = [frozenset([*inside, *(g for g in row.tolist() if g >= 0)]) for row in chosen]
     assert len(found) == count == len(set(found))

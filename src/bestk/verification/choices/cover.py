@@ -36,10 +36,14 @@ class _BackEnd:
         self.position, self.live = evidence.position, evidence.live
         self.nodes, self.tried = nodes, tried
 
+        self.allowance = evidence.allowance
+
     def fill(self, lined: Lined, proven: Proven) -> None:
+        self.allowance.check()
         self.nodes.fill(lined, proven)
 
     def enumerate(self, cells: np.ndarray) -> list[Any]:
+        self.allowance.check()
         return self.tried.values(cells)
 
 

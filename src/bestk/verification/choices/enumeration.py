@@ -71,7 +71,7 @@ class ChoiceEnumeration:
         members = members[np.argsort(constraints.owner[members], kind="stable")]
         sizes = np.bincount(constraints.owner[members], minlength=n_groups)
         self.starts, self.members = np.concatenate([[0], np.cumsum(sizes)]), members
-        self.n_supports = self.n_listed = 0
+        self.n_supports = self.n_listed = self.n_steps = 0
 
     def values(self, cells: np.ndarray) -> list[Any]:
         """Lower bounds on f over each cell (row), inf without a choice; Unjudged beyond limits."""
@@ -127,8 +127,11 @@ class ChoiceEnumeration:
         return parts
 
     def _listed(self, i: int, cell: np.ndarray) -> _Listed:
-        left = limits().choices - self.n_listed
-        chosen, count = list_choices(self.rules, cell, left, left * limits().steps_per_choice)
+        self.scans.evidence.allowance.check()
+        most = limits().choices
+        left, steps_left = most - self.n_listed, most * limits().steps_per_choice - self.n_steps
+        chosen, count, steps = list_choices(self.rules, cell, left, steps_left)
+        self.n_steps += steps
         if count < 0:
             raise Unjudged(f"all enumerations have more than {limits().choices} choices, too many")
         self.n_listed += count

@@ -125,7 +125,7 @@ def _is_covered(rules, harmless, cell, state):
 
 @njit(cache=True, nogil=True)
 def list_choices(rules, cell, most, most_steps):
-    """(rows of FREE groups that choices of a closed cell have, filled up with -1; how many rows).
+    """(rows of FREE groups that choices of a closed cell have, filled up with -1; how many; steps).
 
     Choices that are part of another choice of the cell are left out: f over them is no smaller.
     -1 rows: more than `most` of them, or too many steps.
@@ -148,7 +148,7 @@ def list_choices(rules, cell, most, most_steps):
         depth -= 1
         steps += 1
         if steps > most_steps:
-            return found, -1
+            return found, -1, steps
         state[:] = stack[depth]
         if not close(rules, state) or _is_covered(rules, harmless, cell, state):
             continue
@@ -166,7 +166,7 @@ def list_choices(rules, cell, most, most_steps):
         if _may_grow(rules, cell, state):
             continue
         if count == most:
-            return found, -1
+            return found, -1, steps
         if count == len(found):
             larger = np.empty((2 * count, width), np.int32)
             larger[:count] = found
@@ -178,4 +178,4 @@ def list_choices(rules, cell, most, most_steps):
                 found[count, entry] = g
                 entry += 1
         count += 1
-    return found[:count], count
+    return found[:count], count, steps

@@ -1,0 +1,112 @@
+"""Proofs that ask for years are refused before they begin; long ones are checked when allowed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.mutations import proof
+
+import bestk
+from bestk.verification.allowance import Allowance, TooLong
+from bestk.verification.completeness import _containments
+from bestk.verification.forecast import Work, work_of
+from bestk.verification.limits import limited
+from bestk.verification.verify import verify_batches
+
+
+def enumerated(certificate):
+    """The same claim, to be proven by trying every support."""
+    tree = certificate.tree
+    nothing = np.zeros(1, dtype=np.int64)
+    columns = {
+        "parent": nothing - 1, "feature": nothing - 1, "inside": nothing > 0,
+        "split": nothing - 1, "enumerated": nothing == 0, "dual_ends": nothing,
+        "dual_index": nothing[:0], "dual_value": np.zeros(0), "in_ends": nothing,
+        "in_index": nothing[:0], "out_ends": nothing, "out_index": nothing[:0],
+    }  # fmt: skip
+    return replace(certificate, tree=replace(tree, **columns))
+
+
+def wide_claim(p=600, k=6, **options):
+    X, y, _ = bestk.datasets.make_synthetic(500, p, k=k, rho=0.3)
+    found = bestk.solve(X, y, k, node_limit=3, **options)
+    return enumerated(found.certificate), X, y
+
+
+def test_a_hopeless_proof_is_refused_before_it_begins():
+    forged, X, y = wide_claim()
+    assert work_of(forged).supports > 5e13
+    with pytest.raises(TooLong, match=r"e\+13 supports .* hours.*allow_long=True"):
+        forged.verify(X, y, n_threads=1)
+    with pytest.raises(TooLong):
+        verify_batches(forged, [(X, y)], n_threads=1)
+    with pytest.raises(TooLong, match="1 seconds are allowed"):
+        wide_claim(200, 5)[0].verify(*wide_claim(200, 5)[1:], n_threads=1, max_seconds=0.5)
+
+
+def test_with_permission_it_is_checked():
+    instance, certificate = proof()
+    whole = enumerated(certificate)
+    with limited(forecast_seconds=0.0):
+        with pytest.raises(TooLong):
+            whole.verify(instance.X, instance.y)
+        assert whole.verify(instance.X, instance.y, allow_long=True)
+        assert whole.verify(instance.X, instance.y, max_seconds=60.0)
+
+
+def test_time_that_is_over_ends_the_work():
+    instance, certificate = proof()
+    with pytest.raises(TooLong, match="given up after"):
+        certificate.verify(instance.X, instance.y, max_seconds=0.0, allow_long=True)
+    with pytest.raises(TooLong):
+        Allowance(max_seconds=0.0, started=-1.0).check()
+    Allowance(started=-1e9).check()
+
+
+def test_choices_of_groups_are_forecast():
+    X, y, _ = bestk.datasets.make_synthetic(500, 600, k=6, rho=0.3)
+    rules = [bestk.rules.at_most(3, range(5))]
+    found = bestk.solve(X, y, 6, rules=rules, node_limit=1)
+    forged = enumerated(found.certificate)
+    choices = forged.choices._replace(broken=np.array([-1]), multipliers=np.zeros((1, 0)))
+    forged = replace(forged, choices=choices)
+    with pytest.raises(TooLong, match="hours"):
+        forged.verify(X, y, n_threads=1)
+    # Whole groups are listed, and there is a limit to that.
+    found = bestk.solve(X, y, 6, groups=[f"g{j // 4}" for j in range(600)], node_limit=1)
+    forged = enumerated(found.certificate)
+    choices = forged.choices._replace(broken=np.array([-1]), multipliers=np.zeros((1, 0)))
+    assert 10.0 < work_of(replace(forged, choices=choices)).seconds(1) < 3600.0
+
+
+def test_multiplications_are_forecast():
+    _, certificate = proof()
+    tree = certificate.tree
+    n, p = 10_000, 3000
+    zeros = np.zeros(n, dtype=np.int64)
+    tree = replace(
+        tree, parent=np.arange(-1, n - 1), feature=zeros - 1, inside=zeros > 0, split=zeros,
+        enumerated=zeros > 0, in_ends=zeros, out_ends=zeros,
+    )  # fmt: skip
+    split = certificate.splits[0]._replace(features=np.arange(p), t=np.zeros(p))
+    large = replace(certificate, tree=tree, splits=(split,), coef=np.zeros(p))
+    assert work_of(large).multiplies == pytest.approx(n * p**2 + p**3 / 3)
+    assert work_of(large, n_rows=30).multiplies < 31 * n * p
+    assert Work(2.5e9, 2e9).seconds(2) == pytest.approx(1.0)
+
+
+def test_lists_are_forecast():
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=3)
+    found = bestk.near_optimal(X, y, 3, within=0.2)
+    assert found.certificate.verify(X, y)
+    with limited(forecast_seconds=0.0):
+        with pytest.raises(TooLong):
+            found.certificate.verify(X, y)
+        assert found.certificate.verify(X, y, allow_long=True)
+
+
+def test_large_models_of_a_list_are_compared_without_forming_their_parts():
+    """Two models of 60 and 30 features have 1e17 parts."""
+    large, small = frozenset(range(60)), frozenset(range(30))
+    assert _containments([large, small]) == ["model 0 contains another one of the list"]
+    assert _containments([large, small | {99}]) == []

@@ -1,0 +1,139 @@
+"""A short, seeded part of the fuzzing of files, files that unpack to gigabytes, and forged ones."""
+
+import io
+import subprocess
+import sys
+import zipfile
+
+import fuzz_files
+import numpy as np
+import pytest
+
+import bestk
+from bestk import storage
+from bestk.base.archive import TooLarge, arrays_in
+from bestk.certificate import Certificate
+from bestk.readers import DataError, open_data
+from bestk.results.completeness import CompletenessCertificate
+
+
+@pytest.mark.parametrize("first", range(0, 1000, 250))
+def test_no_findings(first):
+    _, findings = fuzz_files.check_many(range(first, first + 250))
+    assert not findings
+
+
+# Offsets of Arrow that point anywhere; coefficients beyond all numbers; features that are floats.
+EARLIER = [2438, 103, 556, 301, 1608]
+
+
+@pytest.mark.parametrize("seed", EARLIER)
+def test_earlier_findings_are_gone(seed):
+    assert not fuzz_files.check(seed)[1]
+
+
+@pytest.mark.parametrize("kind", [*fuzz_files.ARCHIVES, *fuzz_files.TABLES])
+def test_unchanged_files_are_fine(kind, tmp_path):
+    ending = "npz" if kind == "columns" else kind.replace(" ", "_")
+    path = tmp_path / f"file.{ending}"
+    path.write_bytes(fuzz_files.valid(kind))
+    assert fuzz_files.use(kind, path) in ("True", "read")
+
+
+def test_the_fuzzer_notices_what_it_should(monkeypatch):
+    monkeypatch.setattr(fuzz_files, "use", lambda kind, path: 1 / 0)
+    assert fuzz_files.check(3)[1][0].kind == "crash"
+    monkeypatch.setattr(fuzz_files, "use", lambda kind, path: fuzz_files.OPENED.touch())
+    assert fuzz_files.check(3)[1][0].kind == "code was run"
+    fuzz_files.OPENED.unlink()
+
+
+def bomb(path, n_bytes, name="tree.dual_value", count=1):
+    """A file whose arrays are zeros that take far more memory than the file."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "|i1", "fortran_order": False, "shape": (n_bytes,)}
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for i in range(count):
+            with archive.open(f"{name}{i or ''}.npy", "w", force_zip64=True) as entry:
+                entry.write(header.getvalue())
+                for _ in range(n_bytes >> 20):
+                    entry.write(bytes(1 << 20))
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import bestk
+from bestk import storage
+from bestk.certificate import Certificate
+from bestk.readers import open_data
+from bestk.results.completeness import CompletenessCertificate
+from bestk.runs.checkpoint import Checkpoint
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (256 << 20),) * 2)
+certificates = Certificate.load, CompletenessCertificate.load
+for load in (*certificates, storage.load, Checkpoint.read, open_data):
+    try:
+        load(sys.argv[1])
+    except ValueError as error:
+        assert "are allowed" in str(error), error
+    else:
+        raise AssertionError("it was read")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.parametrize("count", [1, 2])
+def test_files_that_unpack_to_gigabytes_are_refused_in_little_memory(tmp_path, count):
+    path = tmp_path / "bomb.npz"
+    bomb(path, (1 << 30) // count, count=count)
+    assert path.stat().st_size < 20 << 20
+    environment = {"BESTK_MAX_BYTES": "5e8", "PATH": "", "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, path], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_limit_is_the_users(tmp_path, monkeypatch):
+    (tmp_path / "proof.npz").write_bytes(fuzz_files.valid("certificate"))
+    with pytest.raises(TooLarge, match="max_bytes="):
+        Certificate.load(tmp_path / "proof.npz", max_bytes=1000)
+    for load in (CompletenessCertificate.load, storage.load):
+        with pytest.raises(TooLarge):
+            load(tmp_path / "proof.npz", max_bytes=1000)
+    assert Certificate.load(tmp_path / "proof.npz", max_bytes=10**6)
+    np.savez_compressed(tmp_path / "data.npz", X=np.zeros((1000, 50)), y=np.zeros(1000))
+    monkeypatch.setenv("BESTK_MAX_BYTES", "1e4")
+    with pytest.raises(DataError, match="BESTK_MAX_BYTES"):
+        open_data(tmp_path / "data.npz")
+    monkeypatch.setenv("BESTK_MAX_BYTES", "many")
+    with pytest.raises(ValueError, match="must be a number of bytes"):
+        arrays_in(tmp_path / "data.npz")
+
+
+def test_a_declared_size_that_is_false_is_noticed(tmp_path):
+    """The directory says less, or more, than the header of the array."""
+    for shape in ("(8,)", "(4000000,)", "(-1,)", "(0, 99999999999999)"):
+        raw = fuzz_files._npy(np.zeros(9)).replace(b"(9,)", shape.encode())
+        (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"a": raw}))
+        with pytest.raises(ValueError, match="broken"):
+            arrays_in(tmp_path / "file.npz")
+
+
+def test_what_is_missing_is_named(tmp_path):
+    X, y = fuzz_files.data()
+    arrays = bestk.solve(X, y, 2).certificate.to_arrays()
+    del arrays["tree.parent"]
+    with pytest.raises(ValueError, match=r"no array 'tree\.parent'"):
+        Certificate.from_arrays(arrays)
+
+
+def test_python_objects_are_never_read(tmp_path):
+    forged = np.array([fuzz_files.Payload()], dtype=object)
+    (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"certificate": forged}))
+    with pytest.raises(ValueError, match="Python objects"):
+        Certificate.load(tmp_path / "file.npz")
+    assert not fuzz_files.OPENED.exists()
