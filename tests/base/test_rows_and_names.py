@@ -45,7 +45,7 @@ def test_no_rows_of_wide_data():
 
 @pytest.mark.parametrize("batches", [[], [(X[:0], Y[:0])], [(X[:0], Y[:0])] * 2])
 def test_no_rows_in_batches(batches):
-    with pytest.raises(ValueError, match="batches must yield .* no rows"):
+    with pytest.raises(ValueError, match=r"batches must yield .* no rows"):
         Problem.from_batches(batches)
 
 

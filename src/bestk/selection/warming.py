@@ -87,6 +87,8 @@ def _one_of_each() -> Iterator[tuple[Any, Any, Any]]:
 
     for k in (1, 2, 4):
         yield solved(tall, k)
+    # Too many supports to enumerate, and a gap that the diagonal leaves: clusters, whole trees.
+    yield solved(make_synthetic(300, 200, k=10, rho=0.9, snr=2.0), 10, node_limit=20)
     for k in (4, 10):
         yield solved(tall, k, **tree)
         yield solved(tall, k, bounds=(-0.3, 0.3), **tree)
