@@ -148,8 +148,8 @@ def test_the_verifier_shares_no_code_with_the_search():
     allowed = {
         "bestk", "bestk.certificate", "bestk.results", "bestk.results.certificate", "bestk.base",
         "bestk.base.archive", "bestk.base.constants", "bestk.base.fingerprint",
-        "bestk.base.question", "bestk.base.structure", "bestk.base.validation", "bestk.base.collections",
-        "bestk.base.cuda", "bestk.base.driver",
+        "bestk.base.question", "bestk.base.structure", "bestk.base.validation",
+        "bestk.base.collections", "bestk.base.cuda", "bestk.base.driver",
     }  # fmt: skip
     others = [m for m in found.stdout.split() if not m.startswith("bestk.verification")]
     assert set(others) <= allowed

@@ -181,6 +181,10 @@ def _array(archive: ZipFile, path: Any, entry: _Entry, header: _Header) -> np.nd
         raise ValueError(f"array {entry.name!r} of {path} is broken: it ends too early")
     if header.dtype == np.bool_ and content.max(initial=0) > 1:
         raise ValueError(f"array {entry.name!r} of {path} is broken: it is not true or false")
+    if header.dtype.kind == "U":
+        code = content.view(np.dtype(np.uint32).newbyteorder(header.dtype.byteorder))
+        if code.max(initial=0) > 0x10FFFF:
+            raise ValueError(f"array {entry.name!r} of {path} is broken: it is no text")
     try:
         array: np.ndarray = np.ndarray(
             header.shape, header.dtype, content.data if content.size else None,
@@ -205,13 +209,7 @@ def _plain(path: Any, name: str, array: np.ndarray) -> np.ndarray:
         if array.size and array.max() >= 2**63:
             raise ValueError(f"{path} is broken: array {name!r} has numbers beyond 2^63")
         array = array.astype(np.int64)
-    array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
-    if array.dtype.kind == "U":
-        try:
-            array.tolist()
-        except (ValueError, UnicodeError) as error:
-            raise ValueError(f"{path} is broken: array {name!r} is no text") from error
-    return array
+    return array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
 
 
 # Headers --------------------------------------------------------------------------------------

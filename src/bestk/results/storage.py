@@ -95,6 +95,16 @@ def _require_consistent(arrays: dict[str, np.ndarray], structure: Structure | No
     if structure is not None:
         if np.shape(structure.groups) != coef.shape:
             raise ValueError("the file is broken: not every feature has a group")
+        matrix, sides = structure.matrix, (structure.lower, structure.upper)
+        if matrix.ndim != 2 or matrix.shape[1] != len(coef) or matrix.dtype.kind != "f":
+            raise ValueError("the file is broken: its constraints are not about its features")
+        if any(side.shape != (len(matrix),) or side.dtype.kind != "f" for side in sides):
+            raise ValueError("the file is broken: its constraints do not have two sides each")
+        multipliers = arrays.get("multipliers", coef[:0])
+        if multipliers.ndim != 1 or multipliers.dtype.kind != "f":
+            raise ValueError("the file is broken: its multipliers are no vector of numbers")
+        if len(structure.constraint_words) != len(matrix):
+            raise ValueError("the file is broken: not every constraint is there in words")
         _require_numbers("groups", structure.groups, structure.n_groups)
         _require_numbers("chosen", arrays.get("chosen", arrays["support"][:0]), structure.n_groups)
 

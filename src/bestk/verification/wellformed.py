@@ -133,5 +133,6 @@ def _flaws_of_tree(tree: ProofTree, p: int, n_groups: int, n_splits: int) -> Ite
         ):
             yield f"tree.{index} holds features out of range"
     value = np.asarray(tree.dual_value)
-    if value.shape != np.shape(tree.dual_index) or not np.isfinite(value.astype(np.float64)).all():
+    is_number = value.dtype.kind in "iuf" and bool(np.isfinite(value).all())
+    if value.shape != np.shape(tree.dual_index) or not is_number:
         yield "tree.dual_value does not hold one finite number per entry"

@@ -100,7 +100,8 @@ def _flaws_of_blocks(certificate: Certificate, choices: ChoiceProof) -> Iterator
         yield "choices.block_ends does not divide choices.block_features into rows"
         return
     blocks = np.asarray(choices.blocks)
-    if blocks.shape != (int((sizes**2).sum()),) or not np.isfinite(blocks.astype(float)).all():
+    is_number = blocks.dtype.kind in "iuf" and bool(np.isfinite(blocks).all())
+    if blocks.shape != (int((sizes**2).sum()),) or not is_number:
         yield "choices.blocks does not hold a finite square for every block"
         return
     for i, (own, triangle) in enumerate(choices.bases()):
