@@ -23,6 +23,8 @@ test: lint  ## lint, types, then all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 test-oldest: .venv-oldest/.installed  ## a part of the tests with the oldest packages that pyproject.toml allows
+	.venv-oldest/bin/bestk doctor --quiet
+	.venv-oldest/bin/python tests/warm.py  # tests that send signals do not wait for a compiler
 	.venv-oldest/bin/python -m pytest -p no:cacheprovider -n $(WORKERS) -m "not slow" $(FEW)
 
 test-gpu:  ## tests that need an NVIDIA device, with the packages of PYTHON: nothing is installed
