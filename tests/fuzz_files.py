@@ -218,7 +218,12 @@ def _changed_header(rng, text: str):
     if rng.random() < 0.1:
         deep = ["[" * 100_000, '{"a":' * 50_000, "1" * 10_000, "\x00", "null", "[]", '"text"', "{"]
         return np.array(str(rng.choice(deep)))
-    header = json.loads(text)
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):  # it was changed before
+        return np.array(text)
+    if not isinstance(header, dict):
+        return np.array(text)
     inner = [header, *(value for value in header.values() if isinstance(value, dict))]
     part = inner[int(rng.integers(len(inner)))] if rng.random() < 0.5 else header
     name = str(rng.choice(list(part) or ["new"]))
