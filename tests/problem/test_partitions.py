@@ -107,8 +107,9 @@ def test_small_files_stay_partitions(kind, tmp_path):
     for i in range(9):
         write = getattr(frame[10 * i : 10 * (i + 1)], f"to_{kind}")
         write(tmp_path / f"part-{i}.{kind}", index=False)
-    # pandas 2 would read a text to the nearest number but one.
-    digits = {"float_precision": "round_trip"} if kind == "csv" else {}
+    # pandas 2 would read a text to the nearest number but one; later ones do not take the option.
+    is_rough = kind == "csv" and int(pd.__version__.split(".")[0]) < 3
+    digits = {"float_precision": "round_trip"} if is_rough else {}
     rows = getattr(dd, f"read_{kind}")(str(tmp_path / f"*.{kind}"), **digits)
     names = [f"f{j}" for j in range(9)]
     result = bestk.solve(rows[names], rows["y"], 3)

@@ -97,7 +97,7 @@ def test_large_stacks_are_solved_from_products(data, monkeypatch):
         ({"constraint_lhs": np.ones((1, 30)), "constraint_rhs": [0.0, 1.0]}, "constraint_rhs"),
         (
             {"constraint_lhs": np.ones((1, 30)), "constraint_rhs": [0.0], "alpha": [0.1, 1.0, 1.0]},
-            "one alpha",
+            "alpha must be the same for all",
         ),
         ({"constraints": "x + y = 0", "unbias": True}, "unbias=True does not go with constraints"),
         ({"constraints": "x + y = 0", "normalize_columns": True}, "normalize_columns=True"),

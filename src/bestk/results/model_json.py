@@ -164,7 +164,7 @@ def _structure_of(content: dict[str, Any] | None, p: int) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     for name, key in named.items():
         _require(_are_texts(content[key]), f"{key} must be texts")
-        arrays[name] = content[key]
+        arrays[name] = np.array(content[key], dtype=np.str_)
     for name in ("groups", "ends", "sides", "limits", "rules"):
         arrays[name] = _integers(name, content[name])
     for name in _STRUCTURE_NUMBERS:

@@ -475,6 +475,7 @@ class _Search:
             weight = _weighted(self.resampling.counts(number), self.weight)
             # Rows that are not there neither cost time nor have a say in how y is scaled.
             rows = np.flatnonzero(weight > 0.0)
+            rows = rows if len(rows) else np.zeros(1, dtype=np.intp)  # one that has no weight
             X, y, weight = self.X[rows], self.y[rows], weight[rows]
             alpha = self.alpha * self.resampling.share
         return Regression.from_data(
