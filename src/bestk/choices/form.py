@@ -52,8 +52,7 @@ class ChoiceForm:
     """A problem with structure, in coordinates: ``space``, and how these belong to features.
 
     Coordinate i belongs to feature ``features[i]``; ``bases`` are (features, W) of blocks that are
-    not the identity. ``most`` bounds the number of coordinates of a choice. ``dependent`` features
-    repeat others of their group and are left out.
+    not the identity. ``dependent`` features repeat others of their group and are left out.
     """
 
     problem: Regression = field(repr=False)
@@ -67,15 +66,6 @@ class ChoiceForm:
     @property
     def p(self) -> int:
         return len(self.features)
-
-    def features_of(self, state: np.ndarray, value: int) -> np.ndarray:
-        """Features that can enter a model, of groups in this state."""
-        return np.sort(self.features[state[self.owner] == value])
-
-    @property
-    def owner(self) -> np.ndarray:
-        """The group of each coordinate."""
-        return np.repeat(np.arange(self.structure.n_groups), np.diff(self.space.starts))
 
     @property
     def is_plain(self) -> bool:

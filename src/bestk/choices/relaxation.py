@@ -54,7 +54,7 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
     slack, c, u = np.empty(q), np.empty(p), np.empty(p)
     best, best_level = -np.inf, level
     best_x, best_lam, here = x.copy(), lam.copy(), np.empty(p)
-    z, moved = np.empty(state.shape[0]), lam.copy()
+    moved = lam.copy()
     multiplies, stalled = 0.0, 0
     for _ in range(_SWEEPS // _AT_ONCE):
         _targets(space, penalty, x, lam, slack, c)
@@ -65,7 +65,7 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
         for _ in range(_AT_ONCE):
             if is_solvable:
                 _solve_inside(A, t, inside, n_inside, U, x, u, here)
-            total = _sweep(space, A, t, root, state, is_solvable, level, x, u, z)
+            total = _sweep(space, A, t, root, state, is_solvable, level, x, u)
             if level > 0.0 and r > 0:
                 level *= min(max(total / r, 0.4), 2.5) ** 0.4
         if is_solvable:
@@ -210,7 +210,7 @@ def _solve_inside(A, t, inside, n_inside, U, x, u, here):
 
 
 @step
-def _sweep(space, A, t, root, state, is_solved, level, x, u, z):
+def _sweep(space, A, t, root, state, is_solved, level, x, u):
     """Minimise over one group after the other; the sum of z."""
     total = 0.0
     for g in range(state.shape[0]):
