@@ -12,6 +12,11 @@ from bestk.verification import limits as verifier_constants
 from bestk.verification.limits import Limits, limited, limits
 
 
+@pytest.fixture
+def units_at_once():
+    """Here constants are as they are."""
+
+
 @pytest.mark.parametrize(
     ("module", "name"), [(search_constants, "Tuning"), (verifier_constants, "Limits")]
 )

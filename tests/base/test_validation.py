@@ -8,6 +8,7 @@ from scipy import sparse
 
 import bestk
 from bestk import Advanced, Problem
+from bestk.base.validation import require_number
 
 X = np.random.default_rng(0).standard_normal((12, 4))
 Y = X[:, 0] + 0.1 * np.random.default_rng(1).standard_normal(12)
@@ -55,14 +56,14 @@ def test_values_that_are_not_finite_in_excluded_columns(bad):
     ("broken", "match"),
     [
         (X + 1j, "X is complex"),
-        (np.full((12, 4), "a"), "X has dtype"),
-        (np.full((12, 4), object()), "X has dtype"),
-        (np.full((12, 4), np.datetime64("2020-01-01")), "X has dtype"),
-        ([[1.0, 2.0], [3.0]], "X"),
+        (np.full((12, 4), "a"), "X holds text, such as 'a', instead of numbers"),
+        (np.full((12, 4), object()), "X has <object .* in row 0, column 0 .counted from 0."),
+        (np.full((12, 4), np.datetime64("2020-01-01")), "X holds dates, such as '2020-01-01'"),
+        ([[1.0, 2.0], [3.0]], "X .*rows have different lengths$"),
         (sparse.csr_matrix(X), "X is a sparse matrix"),
         (sparse.csr_array(X), "X is a sparse matrix"),
-        ("text", "X"),
-        ({"a": 1}, "X"),
+        ("text", "X holds text"),
+        ({"a": 1}, "X is of type dict"),
     ],
     ids=[
         "complex",
@@ -82,7 +83,11 @@ def test_types_of_x_that_are_not_numbers(broken, match):
 
 @pytest.mark.parametrize(
     ("broken", "match"),
-    [(Y + 1j, "y is complex"), (np.full(12, "a"), "y has dtype"), (np.full(12, object()), "y has")],
+    [
+        (Y + 1j, "y is complex"),
+        (np.full(12, "a"), "y holds text"),
+        (np.full(12, object()), "y has"),
+    ],
 )
 def test_types_of_y_that_are_not_numbers(broken, match):
     check(lambda: bestk.solve(X, broken, 2), TypeError, match)
@@ -148,8 +153,8 @@ def test_alpha_must_be_a_nonnegative_number(alpha, error):
         ((0.1, 1.0), "bounds must allow 0"),
         ((-1.0, -0.1), "bounds must allow 0"),
         ((np.array([0, 0, 0.5, 0]), 1.0), "feature 2"),
-        (([-1.0] * 3, 1.0), "lower bound must be a scalar or have length 4"),
-        ((-1.0, np.ones((4, 1))), "upper bound must be a scalar or have length 4"),
+        (([-1.0] * 3, 1.0), "the lower bound must be a number or have length 4"),
+        ((-1.0, np.ones((4, 1))), "the upper bound must be a number or have length 4"),
         ((np.nan, 1.0), "bounds contain NaN"),
         ((-1.0, [1.0, np.nan, 1.0, 1.0]), "bounds contain NaN"),
         (1.0, "bounds must be a pair"),
@@ -171,7 +176,7 @@ def test_bounds_must_be_a_pair_around_zero(bounds, match):
         (-np.ones(12), ValueError, "sample_weight must not be negative"),
         (np.ones(5), ValueError, "sample_weight has length 5"),
         (np.ones((12, 2)), ValueError, "sample_weight must be a vector"),
-        (np.full(12, "a"), TypeError, "sample_weight has dtype"),
+        (np.full(12, "a"), TypeError, "sample_weight holds text"),
         (2.0, ValueError, "sample_weight must be a vector"),
     ],
 )
@@ -188,8 +193,8 @@ def test_weights_must_be_nonnegative_numbers(weight, error, match):
         ([0.0], TypeError, "whole numbers"),
         (["a"], ValueError, "holds names, but the features have none"),
         ([True, False], ValueError, "mask of length 2"),
-        ([[0], [1]], ValueError, "list of feature indices"),
-        (1, ValueError, "list of feature indices"),
+        ([[0], [1]], ValueError, "list of feature names or indices"),
+        (1, ValueError, "list of feature names or indices"),
     ],
 )
 def test_features_must_be_indices_or_a_mask(name, value, error, match):
@@ -217,6 +222,7 @@ def test_features_must_fit_together(options, match):
     [
         ({"gap_tol": -1e-3}, ValueError),
         ({"gap_tol": np.nan}, ValueError),
+        ({"gap_tol": 1.0}, ValueError),
         ({"gap_tol": "small"}, TypeError),
         ({"time_limit": -1.0}, ValueError),
         ({"time_limit": np.nan}, ValueError),
@@ -369,3 +375,16 @@ def test_numbers_of_any_kind_of_frame_are_taken():
         assert list(bestk.solve(frame, y, 1).names) == ["a"]
     with pytest.raises(TypeError, match="'b' \\(String\\)"):
         bestk.solve(polars.DataFrame({"a": [1, 2, 4], "b": ["x", "y", "z"]}), y, 1)
+
+
+def test_whole_numbers_beyond_all_floats_are_infinite():
+    assert require_number("time_limit", 10**400, least=0.0, finite=False) == np.inf
+    with pytest.raises(ValueError, match="gap_tol must be a finite number >= 0, got inf"):
+        require_number("gap_tol", 10**400, least=0.0)
+    with pytest.raises(ValueError, match="time_limit must be a number >= 0, got -inf"):
+        require_number("time_limit", -(10**400), least=0.0, finite=False)
+
+
+@pytest.mark.parametrize("name", ["fixing", "enumeration", "rebuild", "record"])
+def test_switches_are_true_or_false(name):
+    check(lambda: Advanced(**{name: "no"}), TypeError, f"{name} must be True or False, got 'no'")

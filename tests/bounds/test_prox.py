@@ -120,7 +120,7 @@ def prox_by_search(v, state, r, rho, lo, hi, t):
     return u
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.parametrize("seed", range(40))
 def test_prox_with_bounds_agrees_with_a_search_over_the_level(seed):
     _, *case = random_case(seed)
     expected, got = prox_by_search(*case), prox(*case)
@@ -146,3 +146,9 @@ def test_rows_are_independent():
     for i in range(rows):
         alone = prox(V[i], states[i], remaining[i], 1.3, lo, hi)
         np.testing.assert_array_equal(together[i], alone)
+
+
+def test_gains_beyond_all_numbers_do_not_hang():
+    v = np.array([1.0, -2.0, 3.0])
+    u = prox(v, np.full(3, FREE), 1, 0.5, t=np.full(3, 5e-324))
+    assert np.isfinite(u).all()

@@ -4,7 +4,7 @@ import pytest
 from helpers.devices import Plain
 from helpers.emulator import COMPILER, Emulator
 
-from bestk.base.driver import DeviceUnavailable
+from bestk.base.device.driver import DeviceUnavailable
 from bestk.devices.opening import open_device
 from bestk.devices.scanner import Scanner
 

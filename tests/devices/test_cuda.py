@@ -8,8 +8,8 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk import Status
-from bestk.base.cuda import Cuda
-from bestk.base.driver import DeviceUnavailable
+from bestk.base.device.cuda import Cuda
+from bestk.base.device.driver import DeviceUnavailable
 
 pytestmark = pytest.mark.cuda
 

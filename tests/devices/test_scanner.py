@@ -9,7 +9,7 @@ from helpers.emulator import COMPILER, Emulator
 from helpers.minors import random_task, triples_of
 from helpers.seeds import seeds
 
-from bestk.base.driver import DeviceFailed
+from bestk.base.device.driver import DeviceFailed
 from bestk.devices import scanner
 from bestk.devices.scanner import Scanner
 from bestk.devices.tasks import Progress, Stopped, Task

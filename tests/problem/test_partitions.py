@@ -151,7 +151,7 @@ def _with(column, value):
     [
         ("f1", np.nan, "X of partition 2 contains NaN or infinite values"),
         ("f1", np.inf, "X of partition 2 contains NaN or infinite values"),
-        ("f1", "many", "X of partition 2 has dtype object; convert it"),
+        ("f1", "many", "X of partition 2 has 'many' in row 0, column 1"),
         ("y", np.nan, "y of partition 2 contains NaN or infinite values"),
         ("w", np.nan, "partition 2: sample_weight contains NaN"),
         ("w", -1.0, "partition 2: sample_weight must not be negative"),
@@ -178,7 +178,7 @@ def test_categories_and_text_are_refused_before_any_row_is_read():
     X, y, _ = bestk.datasets.make_synthetic(40, 3, k=1)
     X_frame, y_frame, _ = frame_of(X, y)
     for kind in ("category", "string"):
-        with pytest.raises(TypeError, match=r"column 'f2' of dtype .*; encode it as numbers"):
+        with pytest.raises(TypeError, match=r"column 'f2' of dtype .*; turn it into numbers"):
             bestk.solve(X_frame.assign(f2=X_frame["f2"].astype(str).astype(kind)), y_frame, 1)
 
 

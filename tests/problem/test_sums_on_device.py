@@ -8,7 +8,7 @@ from helpers.dense import HostDense
 from helpers.seeds import seeds
 
 import bestk
-from bestk.base.driver import DeviceUnavailable
+from bestk.base.device.driver import DeviceUnavailable
 from bestk.base.fingerprint import rows_digest
 from bestk.problem import regression
 from bestk.problem.regression import Regression

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from helpers.checks import SEARCHES
 
-from bestk.subtrees.frontier import Frontier, Node, UsedSplit, nodes_in, state_of
+from bestk.subtrees.frontier import Frontier, Node, Recorded, UsedSplit, nodes_in, state_of
 
 P = 7
 
@@ -86,7 +86,8 @@ def test_nodes_come_back_from_a_checkpoint_with_their_splits(seed):
     splits = [None, *(UsedSplit(number, rng.random(P)) for number in numbers)]
     nodes = [node(rng, i, splits[rng.integers(len(splits))]) for i in range(rng.integers(0, 15))]
     state = state_of(nodes, P)
-    back = list(nodes_in(state))
+    nothing = np.zeros(0, dtype=np.intp)
+    back = nodes_in(state, P, nothing, P, Recorded(len(nodes), 40))
     for one, other in zip(back, nodes, strict=True):
         assert_same_node(one, other)
     # Nodes share a split as they did before: it is kept once.

@@ -102,7 +102,7 @@ def test_a_record_survives_a_checkpoint(seed):
     rng = np.random.default_rng([seed, 2])
     recorder = filled(rng, add_at_once)
     back = Recorder(np.inf)
-    back.restore(recorder.state())
+    back.restore(recorder.state(), 30)
     assert (back.n_nodes, len(back.splits)) == (recorder.n_nodes, len(recorder.splits))
     unit = outcome(rng, 5)
     for one in (recorder, back):  # both go on alike
@@ -146,7 +146,7 @@ def test_a_resumed_run_forgets_just_as_much(seed):
     recorder = filled(np.random.default_rng([seed, 3]), add_at_once)
     for root in range(recorder.n_nodes):
         tree, back = recorder.tree(), Recorder(np.inf)
-        back.restore(recorder.state())
+        back.restore(recorder.state(), 30)
         back.forget_below(root)
         assert back.n_nodes == root + 1
         kept = back.tree()
@@ -179,7 +179,7 @@ def test_beyond_its_limit_a_record_lets_go_of_everything():
     small.close_by_enumeration(5)
     assert small.enumerated == set()
     gone = Recorder(np.inf)
-    gone.restore(small.state())
+    gone.restore(small.state(), 30)
     assert not gone.enabled
     assert not Recorder(0.0).enabled
 

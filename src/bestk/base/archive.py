@@ -9,13 +9,16 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
+
+from bestk.base.validation import require_number
 
 MOST_BYTES = 4 << 30
 """Bytes of all arrays of a file, unless the user says otherwise: more than any proof has had."""
@@ -75,6 +78,17 @@ class _Header(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
+@contextmanager
+def naming(path: Any) -> Iterator[None]:
+    """Whatever is wrong with the content of a file is an error that names the file."""
+    try:
+        yield
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error
+
+
 def arrays_in(path: str | Path, max_bytes: int | None = None) -> Arrays:
     """All arrays of a file of ours, or an error that says what is wrong with it.
 
@@ -121,8 +135,10 @@ def _entries(archive: ZipFile, path: Any) -> list[_Entry]:
 
 
 def _require_small(path: Any, entries: list[_Entry], size: int, max_bytes: int | None) -> None:
+    if max_bytes is not None:
+        require_number("max_bytes", max_bytes, least=0.0, finite=False)
     total = sum(entry.info.file_size for entry in entries)
-    most = max(_default(), _ENLARGED * size) if max_bytes is None else max_bytes
+    most = max(most_bytes(), _ENLARGED * size) if max_bytes is None else max_bytes
     if total > most:
         raise TooLarge(
             f"the arrays of {path} take {total:.3g} bytes, and {most:.3g} are allowed; if you "
@@ -130,7 +146,8 @@ def _require_small(path: Any, entries: list[_Entry], size: int, max_bytes: int |
         )
 
 
-def _default() -> int:
+def most_bytes() -> int:
+    """The limit that the user has set, or ours."""
     given = os.environ.get(VARIABLE)
     if given is None:
         return MOST_BYTES

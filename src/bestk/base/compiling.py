@@ -26,6 +26,13 @@ step = njit(**OPTIONS, inline="always")
 """A part of a kernel that is called once: it becomes part of its caller, which compiles faster."""
 
 
+@kernel
+def put(target, source):
+    """The first of target become those of source: slices take much longer to compile."""
+    for j in range(source.shape[0]):
+        target[j] = source[j]
+
+
 class Compilations(event.Listener):
     """How many loops were compiled, and whether one is just now; loading from the cache is neither.
 

@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.cluster import Cluster, require_client
-from bestk.base.validation import require_choice, require_count, require_device, require_number
+from bestk.base.cluster.client import Cluster, require_client
+from bestk.base.validation import (
+    nearest,
+    require_choice,
+    require_count,
+    require_device,
+    require_flag,
+    require_number,
+    require_writable,
+)
 
 SEARCHES = ("best-first", "breadth-first", "depth-first")
 BOUNDS = ("descent", "admm", "fast", "subgradient")
@@ -57,6 +65,8 @@ class Advanced:
     record_limit: float = 128e6
 
     def __post_init__(self) -> None:
+        for name in ("fixing", "enumeration", "rebuild", "record"):
+            require_flag(name, getattr(self, name))
         require_choice("split", self.split, SPLITS)
         require_choice("branching", self.branching, BRANCHINGS)
         if self.batch_size is not None:
@@ -97,7 +107,9 @@ class Settings:
     advanced: Advanced = Advanced()
 
     def __post_init__(self) -> None:
-        require_number("gap_tol", self.gap_tol, least=0.0)
+        gap_tol = require_number("gap_tol", self.gap_tol, least=0.0)
+        if gap_tol >= 1.0:  # no model has a larger gap
+            raise ValueError(f"gap_tol must be less than 1, got {gap_tol!r}; 0.01 stands for 1%")
         if self.time_limit is not None:
             require_number("time_limit", self.time_limit, least=0.0, finite=False)
         if self.node_limit is not None:
@@ -105,7 +117,7 @@ class Settings:
         if self.memory_limit is not None:
             require_number("memory_limit", self.memory_limit, least=0.0, finite=False)
         if self.n_threads is not None:
-            require_count("n_threads", self.n_threads, least=1)
+            require_count("n_threads", self.n_threads, least=1, way="; None uses all cores")
         require_device(self.device)
         require_client(self.client)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):
@@ -114,9 +126,14 @@ class Settings:
         require_choice("search", self.search, SEARCHES)
         require_choice("bound", self.bound, BOUNDS)
         if self.callback is not None and not callable(self.callback):
-            raise TypeError("callback must be a function of one Snapshot, or None")
+            raise TypeError(
+                f"callback must be a function of one bestk.Snapshot, or None, got {self.callback!r}"
+            )
         if not isinstance(self.advanced, Advanced):
-            raise TypeError("advanced must be a bestk.Advanced, e.g. bestk.Advanced(fixing=False)")
+            raise TypeError(
+                "advanced must be a bestk.Advanced, such as bestk.Advanced(fixing=False), "
+                f"got {self.advanced!r}"
+            )
 
     @property
     def record_limit(self) -> float:
@@ -135,7 +152,10 @@ class Settings:
     def for_many(self) -> "Settings":
         """For several searches after each other."""
         if self.checkpoint is not None:
-            raise ValueError("a checkpoint serves one search; use bestk.solve or Problem.solve")
+            raise ValueError(
+                "checkpoint is for one search, and this call makes several; leave checkpoint out, "
+                "or use bestk.solve or Problem.solve"
+            )
         return self
 
     def on_one_thread(self) -> "Settings":
@@ -167,19 +187,31 @@ def settings_of(options: dict[str, Any]) -> Settings:
     """Settings of a run from keyword arguments; unknown names are an error."""
     unknown = set(options) - set(Settings.names())
     if unknown:
-        known = ", ".join(
-            (
-                "include",
-                "exclude",
-                "free",
-                "groups",
-                "rules",
-                "constraints",
-                "initial_support",
-                *Settings.names(),
-            )
-        )
-        raise TypeError(f"unknown option {sorted(unknown)[0]!r}; options are {known}")
+        raise _unknown(sorted(unknown)[0])
+    if isinstance(options.get("checkpoint"), str | Path):
+        require_writable("checkpoint", options["checkpoint"])
     if options.get("advanced") is None:
         options = {name: value for name, value in options.items() if name != "advanced"}
     return Settings(**options)
+
+
+# Options of searches that are no settings, and arguments of what makes a problem.
+_OF_MODELS = ("include", "exclude", "free", "groups", "rules", "constraints")
+_OF_PROBLEMS = ("alpha", "bounds", "sample_weight", "fit_intercept", "feature_names")
+
+
+def _unknown(name: str) -> TypeError:
+    if name in _OF_PROBLEMS:
+        return TypeError(
+            f"unknown option {name!r}: it is part of the problem; give it where the problem is "
+            "made, such as in Problem.from_data"
+        )
+    if name == "initial_support":
+        return TypeError(
+            f"unknown option {name!r}: this call makes several searches; leave it out, or use "
+            "bestk.solve or Problem.solve"
+        )
+    known = (*_OF_MODELS, *Settings.names())
+    return TypeError(
+        f"unknown option {name!r}{nearest(name, known) or ';'} options are {', '.join(known)}"
+    )

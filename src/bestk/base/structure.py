@@ -97,6 +97,30 @@ class Structure:
         words = (*self.words, f"none of {len(choices)} known choices")
         return replace(self, rows=(*self.rows, *rows), words=words)
 
+    def require_sound(self) -> None:
+        """ValueError unless its numbers are those of its own features and groups."""
+        groups, m, p = self.groups, self.n_groups, len(self.groups)
+        if groups.ndim != 1 or groups.dtype.kind not in "iu":
+            raise ValueError("structure.groups must number the group of every feature")
+        numbers, first = np.unique(groups, return_index=True)
+        if not (np.array_equal(numbers, np.arange(m)) and (np.diff(first) > 0).all()):
+            raise ValueError("structure.groups must be numbered in the order of first features")
+        for row in self.rows:
+            sides = np.concatenate([row.plus, row.minus])
+            if sides.size and not (
+                sides.dtype.kind in "iu" and 0 <= sides.min() <= sides.max() < m
+            ):
+                raise ValueError("structure.sides must number groups")
+            if abs(row.limit) > 2**31 or not 0 <= row.rule < len(self.words):
+                raise ValueError("structure.limits and structure.rules must be those of rules")
+        q = len(self.constraint_words)
+        for name, shape in (("matrix", (q, p)), ("lower", (q,)), ("upper", (q,))):
+            array = getattr(self, name)
+            if array.shape != shape or array.dtype != np.float64 or np.isnan(array).any():
+                raise ValueError(f"structure.{name} must have numbers, {q} constraints of them")
+        if not np.isfinite(self.matrix).all():
+            raise ValueError("structure.matrix must be finite")
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays; :meth:`from_arrays` reads them back."""
         sides = [side for row in self.rows for side in (row.plus, row.minus)]

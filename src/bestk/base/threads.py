@@ -10,7 +10,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-from bestk.base.cluster import Cluster
+from bestk.base.cluster.client import Cluster
 
 
 @cache

@@ -227,6 +227,9 @@ class Tuning:
 
     # Units of work --------------------------------------------------------------------------
 
+    units_from: int = 40
+    """Nodes of a tree from which on subtrees are units. A smaller tree gains some milliseconds by
+    them at most, and the first one would wait for their loops, which take longest to compile."""
     units_in_flight: int = 64
     """Units that are explored at a time: enough for many threads, few that miss a better model."""
     flight_share: float = 0.25

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from bestk.base.cuda import Cuda, number_of
+from bestk.base.device.cuda import Cuda, number_of
 from bestk.devices.scanner import Scanner
 from bestk.devices.tasks import Device
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.driver import DeviceFailed, Driver
+from bestk.base.device.driver import DeviceFailed, Driver
 from bestk.devices.tasks import (
     MOST_FEATURES,
     MOST_PREFIX,

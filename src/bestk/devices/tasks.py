@@ -52,7 +52,7 @@ class Progress:
     def begin(self, tasks: Sequence[Task]) -> tuple[int, Rows]:
         """How many prefixes of these tasks are done, and what they have left."""
         saved = self._before
-        if saved is not None and saved["digest"] == _digest(tasks):
+        if saved is not None and _is_of(saved, tasks):
             done, rows = saved["done"], deepcopy(saved["rows"])
         else:
             done, rows = 0, [[] for _ in tasks]
@@ -71,6 +71,30 @@ class Progress:
             return self._before
         tasks, done, rows = now
         return {"digest": _digest(tasks), "done": done, "rows": rows}
+
+
+def _is_of(saved: dict[str, Any], tasks: Sequence[Task]) -> bool:
+    """Whether plain values, perhaps of a file, are about these tasks; others are of no use."""
+    done, rows = saved.get("done"), saved.get("rows")
+    if saved.get("digest") != _digest(tasks) or type(done) is not int or done < 0:
+        return False
+    if not isinstance(rows, list) or len(rows) != len(tasks):
+        return False
+    pairs = zip(rows, tasks, strict=True)
+    return all(own is None or _are_beginnings(own, *task) for own, task in pairs)
+
+
+def _are_beginnings(rows: Any, M: np.ndarray, r: int) -> bool:
+    """Rows of r - 2 features in ascending order, perhaps with -1 in place of the last."""
+    if not isinstance(rows, list) or any(not isinstance(row, list) for row in rows):
+        return False
+    for row in rows:
+        if len(row) != r - 2 or any(type(j) is not int for j in row):
+            return False
+        own = row[:-1] if row[-1] == -1 else row
+        if list(own) != sorted(set(own)) or (own and not 0 <= own[0] <= own[-1] < len(M)):
+            return False
+    return True
 
 
 def _digest(tasks: Sequence[Task]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
-from bestk.base.dense import Dense
+from bestk.base.device.dense import Dense
 from bestk.base.tuning import tuning
 
 _current: ContextVar["DeviceWork | None"] = ContextVar("device for dense work", default=None)

@@ -94,7 +94,16 @@ class Presolved:
         """How many features of the form a model with at most k features may have."""
         useless = len(self.include) - np.isin(self.include, self.required).sum()
         uncounted = np.isin(self.free, self.required).sum()
-        return 0 if self.form is None else int(min(k - useless + uncounted, self.form.p))
+        return 0 if self.form is None else min(int(k - useless + uncounted), self.form.p)
+
+    def admits(self, support: np.ndarray, size: int) -> bool:
+        """Whether a model may have these features, `size` of them at most that can enter one."""
+        features = self.required if self.form is None else self.form.features
+        n_useful = int(np.isin(support, [*features, *self.copies[:, 0]]).sum())
+        # Where all features may be in a model, so may copies of them: they add nothing.
+        is_small = n_useful <= size or size == len(features)
+        excluded = np.isin(support, self.exclude).any()
+        return bool(is_small and not excluded and np.isin(self.required, support).all())
 
     def counted(self, support: np.ndarray) -> int:
         """How many features of a support count towards k."""

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from bestk.base.cluster import client_for
-from bestk.base.collections import is_collection
+from bestk.base.cluster.client import client_for
+from bestk.base.cluster.collections import is_collection
 from bestk.base.constants import UNIT_ROUNDOFF
-from bestk.base.dense import open_dense
+from bestk.base.device.dense import open_dense
 from bestk.base.fingerprint import DataDigest, gram_digest
 from bestk.base.threads import blas_threads, each_on_threads
 from bestk.base.tuning import tuning
@@ -25,9 +25,12 @@ from bestk.base.validation import (
     require_count,
     require_device,
     require_finite,
+    require_flag,
     require_names,
     require_number,
     require_rows,
+    require_same_names,
+    require_some_weight,
 )
 from bestk.problem.compensated import residual_of
 from bestk.problem.fits import bounded_least_squares, least_squares, root_of_products
@@ -101,14 +104,15 @@ class Regression:
         digest: str | None = None,
     ) -> Self:
         """Problem of sums that are already there; `rows` are the data behind them, if at hand."""
-        lower, upper = as_bounds(bounds, moments.n_features)
+        names = require_names(feature_names, moments.n_features)
+        lower, upper = as_bounds(bounds, moments.n_features, names)
         return cls(
             moments=moments,
             alpha=require_number("alpha", alpha, least=0.0),
             lower=lower,
             upper=upper,
             chooses_box=is_auto(bounds),
-            feature_names=require_names(feature_names, moments.n_features),
+            feature_names=names,
             rows=rows,
             known_digest=digest,
         )
@@ -162,15 +166,20 @@ class Regression:
         names = require_names(names, X.shape[1])
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
         weight = as_weights(sample_weight, X.shape[0])
+        if weight is not None:
+            require_some_weight(weight.sum())
         alpha = require_number("alpha", alpha, least=0.0)
-        as_bounds(bounds, X.shape[1])  # what is wrong with them is said before any work
+        require_flag("fit_intercept", fit_intercept)
+        as_bounds(bounds, X.shape[1], names)  # what is wrong with them is said before any work
         # Sums of small data come out the same whatever the number of threads.
         is_small = X.shape[0] * X.shape[1] ** 2 <= tuning().small_sums
         dense = None
         if device != "cpu" and X.shape[0] * X.shape[1] ** 2 >= tuning().device_sums:
             dense = open_dense(device)
         with blas_threads(1 if is_small else n_threads):
-            moments, digest = moments_and_digest(X, y, weight, fit_intercept, dense=dense)
+            moments, digest = moments_and_digest(
+                X, y, weight, fit_intercept, dense=dense, names=names
+            )
         rows = Rows(X, y, weight, known_digest=digest)
         return cls.from_moments(moments, alpha=alpha, bounds=bounds, feature_names=names, rows=rows)
 
@@ -179,7 +188,9 @@ class Regression:
         cls, table: Table, *, alpha: float = 0.0, bounds: Any = None, fit_intercept: bool = False
     ) -> Self:
         """Problem of rows in partitions, summed up where they lie; of wide data they come here."""
-        as_bounds(bounds, table.n_features)  # what is wrong with them is said before any work
+        require_flag("fit_intercept", fit_intercept)
+        # What is wrong with bounds is said before any work.
+        as_bounds(bounds, table.n_features, table.names)
         if table.is_wide:
             X, y, weight = table.gathered()
             return cls.from_data(
@@ -214,10 +225,14 @@ class Regression:
         Directions whose relative variance is below rounding cannot be told from exact collinearity
         in a Gram matrix; prefer :meth:`from_data` for nearly collinear features.
         """
-        names = feature_names or names_of(G)
+        columns = names_of(G)
+        require_same_names("G", _index_of(G), columns, "its columns", "pass X.T @ X")
+        names = feature_names or columns
         G = np.array(as_matrix("G", G), dtype=np.float64)
         if G.shape[0] != G.shape[1]:
-            raise ValueError(f"G must be square (X'X), got shape {G.shape}")
+            raise ValueError(f"G must be square, got shape {G.shape}; pass X.T @ X")
+        way = "give both the same columns, in one order"
+        require_same_names("c", _index_of(c), columns, "columns of G", way)
         c = np.array(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
         yy = require_number("yy", yy, least=0.0)
         if n is not None:
@@ -258,6 +273,7 @@ class Regression:
         """
         alpha = require_number("alpha", alpha, least=0.0)
         require_device(device)
+        require_flag("fit_intercept", fit_intercept)
         wide, checked = joined_if_wide(checked_batches(batches))
         if wide is not None:
             return cls.from_data(
@@ -318,15 +334,15 @@ class Regression:
 
     def with_bounds(self, bounds: Any) -> Self:
         """The same data with other bounds on the coefficients."""
-        lower, upper = as_bounds(bounds, self.n_features)
+        lower, upper = as_bounds(bounds, self.n_features, self.feature_names)
         return replace(self, lower=lower, upper=upper, chooses_box=is_auto(bounds), box=None)
 
     def with_target(self, y: Any) -> Self:
         """The same X, weights and options with another y; the Gram matrix is shared."""
         if self.rows is None or self.rows.stand_in:
             raise ValueError(
-                "a problem made from a Gram matrix or batches keeps no rows; make a new "
-                "problem from the sums of the other target"
+                "a problem of a Gram matrix or of batches keeps no rows, so y cannot be replaced; "
+                "make a new problem from the sums of the other target"
             )
         X, weight = self.rows.X, self.rows.weight
         y = as_vector("y", y, length=X.shape[0], of="rows of X")
@@ -464,6 +480,14 @@ class Regression:
         if self._is_centred:
             residual = residual - mean_of(residual, weight)
         return float(residual @ (residual if weight is None else weight * residual))
+
+
+def _index_of(table: Any) -> tuple[str, ...] | None:
+    """Names of the rows of a table of pandas, if they are names."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index) or not all(isinstance(name, str) for name in index):
+        return None
+    return tuple(index)
 
 
 def _gathered(X: np.ndarray, support: np.ndarray) -> np.ndarray:

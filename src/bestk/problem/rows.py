@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.dense import Dense
+from bestk.base.device.dense import Dense
 from bestk.base.fingerprint import DataDigest, rows_digest
+from bestk.base.threads import blas_threads
 from bestk.base.tuning import tuning
 from bestk.base.validation import (
     as_matrix,
@@ -19,6 +20,9 @@ from bestk.base.validation import (
     names_of,
     require_distinct,
     require_finite,
+    require_same_names,
+    require_some_weight,
+    rows_in,
 )
 from bestk.problem.moments import Moments, is_wide
 from bestk.problem.sums_on_device import DeviceSums
@@ -56,9 +60,19 @@ def moments_of(X, y, weight, fit_intercept, *, partial: bool | None = None) -> M
 
 
 def moments_and_digest(
-    X, y, weight, fit_intercept, *, partial: bool | None = None, dense: Dense | None = None
+    X,
+    y,
+    weight,
+    fit_intercept,
+    *,
+    partial: bool | None = None,
+    dense: Dense | None = None,
+    names: tuple[str, ...] | None = None,
 ) -> tuple[Moments, str | None]:
-    """`moments_of`, summed up by `dense` if it is given; then the digest is known as well."""
+    """`moments_of`, summed up by `dense` if it is given; then the digest is known as well.
+
+    `names` are those of the columns, for messages.
+    """
     partial = is_wide(*X.shape) if partial is None else partial
     if dense is None or partial:
         origin = origin_of(X, y, weight, fit_intercept, partial=partial)
@@ -74,13 +88,13 @@ def moments_and_digest(
             sums.add(X, y, weight)
             return sums.moments(), str(sums.digest)
         except MemoryError:
-            text = "the device has no memory for sums of products; the CPU makes them"
+            text = "the device has too little memory for sums of products; the CPU makes them"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
             return origin.of_rows(X, y, weight), None
 
     moments, digest = sums_about(origin)
     if not moments.is_safe:
-        require_finite("X", X)
+        require_finite("X", X, names)
         require_finite("y", y)
         units = _safe_units(X, moments.extreme)
         if (units != 1.0).any():
@@ -111,11 +125,11 @@ class Batch(NamedTuple):
 
 def checked_batches(batches: Any) -> Iterator[Batch]:
     """The batches that have rows, checked one by one as they come."""
-    p = None
-    for i, item in enumerate(_items(batches)):
-        X = as_matrix(f"X of batch {i}", item[0])
-        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
-        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
+    p, first = None, None
+    for i, (rows, target, weight) in enumerate(rows_in(batches)):
+        X = as_matrix(f"X of batch {i}", rows)
+        y = as_vector(f"y of batch {i}", target, length=X.shape[0], of="rows of X")
+        weight = as_weights(weight, X.shape[0], f"weight of batch {i}")
         if len(y) == 0:
             continue
         p = p or X.shape[1]
@@ -124,8 +138,12 @@ def checked_batches(batches: Any) -> Iterator[Batch]:
                 f"X of batch {i} has {X.shape[1]} columns, earlier batches have {p}; give all "
                 "batches the same columns"
             )
-        names = names_of(item[0])
+        names = names_of(rows)
         require_distinct(names, f" in X of batch {i}")
+        first = first or names
+        require_same_names(
+            f"X of batch {i}", names, first, "earlier batches", "give all batches the same columns"
+        )
         yield Batch(i, X, y, weight, names)
     if p is None:
         raise ValueError(
@@ -193,19 +211,24 @@ def moments_of_batches(
         n_rows += len(y)
         for j in range(n_parts):
             rows = slice(None) if n_parts == 1 else np.flatnonzero(part == j)
-            moments = parts[j].of_rows(X[rows], y[rows], None if weight is None else weight[rows])
+            # Of few columns, products are small: threads would wait more than they work.
+            with blas_threads(1 if X.shape[1] <= tuning().triangle_features else None):
+                w = None if weight is None else weight[rows]
+                moments = parts[j].of_rows(X[rows], y[rows], w)
             if not (np.isfinite(moments.squares).all() and np.isfinite(moments.yy)):
                 require_finite(f"X of batch {i}", X)
                 require_finite(f"y of batch {i}", y)
-                raise ValueError(f"X'X of batch {i} overflows: rescale its largest columns")
+                raise ValueError(f"X'X of batch {i} overflows; rescale its largest columns")
             parts[j] = parts[j] + moments
     if sums is not None:
         parts = [sums.moments()]
         if not (np.isfinite(parts[0].squares).all() and np.isfinite(parts[0].yy)):
             raise ValueError(
-                "X or y has infinite or missing values, or X'X overflows: check the batches, and "
-                "rescale the largest columns"
+                "batches: X or y has infinite or missing values, or X'X overflows; look for such "
+                "values, or rescale the largest columns"
             )
+    if parts:
+        require_some_weight(sum(part.weight for part in parts), "the weight of the batches")
     return parts, names
 
 
@@ -230,7 +253,9 @@ class StandIn:
             # Digits of a column are relative to its size: begin near the mean.
             self.origin = (X.mean(axis=0), y.mean()) if self.fit_intercept else (0.0, 0.0)
         if X.shape[1] == self.triangle.n_features:
-            self.triangle = self.triangle.with_rows(X - self.origin[0], y - self.origin[1], weight)
+            X, y = X - self.origin[0], y - self.origin[1]
+            with blas_threads(1):
+                self.triangle = self.triangle.with_rows(X, y, weight)
 
     def rows(self) -> Rows | None:
         if self.triangle is None:
@@ -242,20 +267,11 @@ def centred_batches(total: Moments) -> Moments:
     moments = total.centred()
     if np.isinf(moments.error):
         raise ValueError(
-            "columns vary too little beside their means to subtract these in one pass; if batches "
-            "differ much, shuffle the rows, and else subtract a typical row from all of them"
+            "some columns vary too little beside their means, so that one pass over batches cannot "
+            "subtract the means; shuffle the rows if batches differ much, or else subtract a "
+            "typical row from all rows"
         )
     return moments
-
-
-def _items(batches):
-    """The items of batches, each checked to be (X, y) or (X, y, weight)."""
-    if not isinstance(batches, Iterable):
-        raise TypeError("batches must be an iterable of pairs (X, y), such as [(X1, y1), (X2, y2)]")
-    for item in batches:
-        if not isinstance(item, tuple | list) or len(item) not in (2, 3):
-            raise TypeError("batches must yield pairs (X, y) of rows and their targets")
-        yield item
 
 
 def origin_of(X, y, weight, fit_intercept, partial=False) -> Moments:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
-from bestk.base.dense import Dense
+from bestk.base.device.dense import Dense
 from bestk.base.fingerprint import DataDigest, digest_there
 from bestk.problem.moments import Moments
 

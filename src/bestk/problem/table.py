@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from bestk.base.cluster import INSTALL, Cluster
-from bestk.base.collections import blocks_of
+from bestk.base.cluster.client import INSTALL, Cluster
+from bestk.base.cluster.collections import blocks_of
 from bestk.base.fingerprint import DataDigest
 from bestk.base.threads import blas_threads
 from bestk.base.tuning import tuning
@@ -21,6 +21,7 @@ from bestk.base.validation import (
     names_of,
     require_distinct,
     require_finite,
+    require_some_weight,
 )
 from bestk.problem.moments import is_wide
 from bestk.problem.parts import Part
@@ -119,6 +120,8 @@ class Table(NamedTuple):
                 f"there are too few rows for n_folds = {n_folds}; lower n_folds, so that every "
                 "fold has rows"
             )
+        total = sum(part.moments.weight for part in folds)
+        require_some_weight(total, "the weight of the partitions")
         return folds, str(digest)
 
     def _digest(self) -> Any:

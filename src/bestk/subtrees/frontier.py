@@ -1,12 +1,11 @@
 """Open nodes of the tree, in the order in which they will be taken."""
 
 import heapq
-from collections.abc import Iterator
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from bestk.base.archive import cut
+from bestk.base.constants import IN
 from bestk.base.state import State
 from bestk.results.certificate import ends_of, joined
 
@@ -45,6 +44,13 @@ class Node(NamedTuple):
         return 750 + self.state.nbytes + self.nonzeros.nbytes + self.values.nbytes + split
 
 
+class Recorded(NamedTuple):
+    """How many nodes and splits a record has, which nodes refer to by their numbers."""
+
+    n_nodes: int
+    n_splits: int
+
+
 def state_of(nodes: list[Node], p: int) -> State:
     """Nodes of a form with p features, as arrays; :func:`nodes_in` reads them back."""
     splits = list({id(n.split): n.split for n in nodes if n.split is not None}.values())
@@ -62,18 +68,40 @@ def state_of(nodes: list[Node], p: int) -> State:
     return State({}, arrays)
 
 
-def nodes_in(state: State) -> Iterator[Node]:
-    arrays = state.arrays
-    ends = arrays["ends"]
-    nonzeros, values = (cut(arrays[name], ends, most=len(ends)) for name in ("nonzeros", "values"))
-    numbers = arrays["splits"].tolist()
-    charges = arrays["charges"].reshape(len(numbers), arrays["states"].shape[1])
-    splits = [UsedSplit(n, t) for n, t in zip(numbers, charges, strict=True)]
-    for i, (bound, number, level, cost, place) in enumerate(arrays["plain"].tolist()):
-        yield Node(
-            bound, int(number), arrays["states"][i], nonzeros[i], values[i], level, cost,
+def nodes_in(state: State, p: int, inside: np.ndarray, k: int, known: Recorded) -> list[Node]:
+    """Nodes of a form with p features, k of them at most in a model, those `inside` in all."""
+    states = state.integers("states", None, p, below=3).astype(np.int8)
+    state.require((states[:, inside] == IN).all(), "states", "must have all that is in every model")
+    state.require(((states == IN).sum(axis=1) <= k).all(), "states", "must have at most k features")
+    numbers = state.integers("splits", None, least=-1, below=known.n_splits)
+    charges = state.reals("charges", len(numbers) * p, least=0.0).reshape(-1, p)
+    splits = [UsedSplit(n, t) for n, t in zip(numbers.tolist(), charges, strict=True)]
+    plain = state.reals("plain", len(states), 5, finite=False)
+    numbers, places = plain[:, 1], plain[:, 4]
+    state.require(are_numbers(numbers, known.n_nodes), "plain", "must number nodes of the record")
+    state.require(are_numbers(places, len(splits)), "plain", "must number splits")
+    is_finite = np.isfinite(plain[:, [0, 2]]).all() and (plain[:, 3] >= 0.0).all()
+    state.require(is_finite, "plain", "must have finite bounds and levels, and costs from 0 on")
+    nonzeros, values = warm_starts_in(state, len(states), p)
+    return [
+        Node(
+            bound, int(number), states[i], nonzeros[i], values[i], level, cost,
             splits[int(place)] if place >= 0 else None,
-        )  # fmt: skip
+        )
+        for i, (bound, number, level, cost, place) in enumerate(plain.tolist())
+    ]  # fmt: skip
+
+
+def warm_starts_in(state: State, count: int, p: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Dual vectors of nodes: where they are not zero, and the values there."""
+    nonzeros = state.integers("nonzeros", None, below=p).astype(np.int32)
+    values = state.reals("values", len(nonzeros))
+    return state.rows("ends", nonzeros, count), state.rows("ends", values, count)
+
+
+def are_numbers(values: np.ndarray, count: int) -> bool:
+    """Whole numbers from -1, which stands for none, to count - 1."""
+    return bool(((values == np.floor(values)) & (values >= -1.0) & (values < count)).all())
 
 
 class Queued(Protocol):

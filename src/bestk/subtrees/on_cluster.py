@@ -8,8 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from bestk.base.calls import Call, Shared
-from bestk.base.cluster import Cluster
+from bestk.base.cluster.calls import Call, Shared
+from bestk.base.cluster.client import Cluster
 from bestk.base.tuning import tuning
 from bestk.subtrees.explore import GO_ON, Scratch, explore
 from bestk.subtrees.unit import Outcome, Subproblem, Unit

@@ -15,9 +15,11 @@ from bestk.results.certificate import (
     proof_arrays,
     proof_of,
 )
+from bestk.subtrees.frontier import Recorded
 from bestk.subtrees.unit import CLOSED, Outcome, Sparse
 
 _NOTHING = np.zeros(0, dtype=np.int32)
+_ANY = Recorded(2**62, 2**62)
 # What a block of nodes takes besides its arrays.
 _PER_BLOCK = 2500
 
@@ -211,11 +213,20 @@ class Recorder:
     def state(self) -> State:
         return State({}, proof_arrays(self.tree(), self.splits) if self.enabled else {})
 
-    def restore(self, state: State) -> None:
-        """Take over a tree and its splits from a run that ended."""
+    @property
+    def recorded(self) -> Recorded:
+        """Numbers that nodes may have; any, once recording has ended."""
+        return Recorded(self.n_nodes, len(self.splits)) if self.enabled else _ANY
+
+    def restore(self, state: State, p: int, n_groups: int | None = None) -> None:
+        """Take over a tree and its splits from a run that ended; of p features, perhaps in groups.
+
+        What is checked is what going on needs: whether it proves anything, the verifier says.
+        """
         if not state.arrays:
             self.stop()
             return
+        _require_sound(state, p, p if n_groups is None else n_groups)
         tree, splits = proof_of(state.arrays)
         self._clear()
         self.splits = list(splits)
@@ -227,6 +238,27 @@ class Recorder:
             Sparse(tree.out_ends, tree.out_index, nothing),
         )  # fmt: skip
         self._append(block)
+
+
+def _require_sound(state: State, p: int, n_groups: int) -> None:
+    """One entry for each node, parents before their children, rows that are whole."""
+    parent = state.integers("tree.parent", None, least=-1)
+    n, n_splits = len(parent), len(state.integers("splits.ends", None))
+    state.require(
+        n > 0 and (parent < np.arange(n)).all(), "tree.parent", "must number nodes before it"
+    )
+    state.integers("tree.feature", n, least=-1, below=n_groups)
+    state.integers("tree.split", n, least=-1, below=n_splits)
+    for name in ("tree.inside", "tree.enumerated"):
+        state.flags(name, n)
+    for name, below in (("dual", p), ("in", n_groups), ("out", n_groups)):
+        index = state.integers(f"tree.{name}_index", None, below=below)
+        state.rows(f"tree.{name}_ends", index, n)
+    state.reals("tree.dual_value", len(state.arrays["tree.dual_index"]))
+    state.integers("splits.features", None, below=p)
+    state.integers("clusters.members", None)
+    for name in ("splits.t", "clusters.matrices"):
+        state.reals(name, None)
 
 
 def _single(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from bestk.base.calls import Call
+from bestk.base.cluster.calls import Call
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.standard_form import StandardForm

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.calls import Call
-from bestk.base.cluster import Cluster
+from bestk.base.cluster.calls import Call
+from bestk.base.cluster.client import Cluster
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.supports.prices import prices_of, scan_seconds

@@ -80,7 +80,7 @@ def prox_rows(V, t, lo, hi, states, remaining, rho, out):
             high = np.min(ranked[: r + 1])
             low, above = high, 0.0
             below = _shares(high, rho, x, phi, charge, reach, m) - r
-            while above <= 0.0 and low > 1e-300:
+            while above <= 0.0 and 1e-300 < low < np.inf:
                 low *= 0.5
                 above = _shares(low, rho, x, phi, charge, reach, m) - r
             for i in range(100):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bestk.base.cuda import cupy_for, number_of
+from bestk.base.device.cuda import cupy_for, number_of
 
 # Bytes of a block of rows, and of what one thread copies of it at a time.
 _BLOCK_BYTES, _COPY_BYTES = 2**28, 2**24

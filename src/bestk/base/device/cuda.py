@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.driver import INSTALL, DeviceFailed, DeviceUnavailable
+from bestk.base.device.driver import INSTALL, DeviceFailed, DeviceUnavailable
 
 
 def number_of(name: str) -> int:

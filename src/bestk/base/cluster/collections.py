@@ -71,7 +71,7 @@ def _require_numbers(X: Any) -> None:
     for name, dtype in X.dtypes.items():
         if getattr(dtype, "kind", "O") not in "buif" and dtype != np.dtype(object):
             raise TypeError(
-                f"X has a column {name!r} of dtype {dtype}; encode it as numbers or leave it out"
+                f"X has a column {name!r} of dtype {dtype}; turn it into numbers, or leave it out"
             )
 
 
@@ -89,7 +89,8 @@ def _like(name: str, value: Any, lengths: list[int | None]) -> list[Any] | None:
             )
         if value.ndim == 0 or len(value) != sum(known):
             raise ValueError(
-                f"{name} has shape {value.shape}, but there are {sum(known)} rows of X"
+                f"{name} has shape {value.shape}, but there are {sum(known)} rows of X; give "
+                "one number for each"
             )
         return np.split(value, np.cumsum(known)[:-1])
     if not _is_frame(value):
@@ -100,7 +101,8 @@ def _like(name: str, value: Any, lengths: list[int | None]) -> list[Any] | None:
         fits = not isnan(value.shape[0]) and len(known) == len(lengths)
         if fits and value.shape[0] != sum(known):
             raise ValueError(
-                f"{name} has length {value.shape[0]}, but there are {sum(known)} rows of X"
+                f"{name} has length {value.shape[0]}, but there are {sum(known)} rows of X; give "
+                "one number for each"
             )
         value = value.rechunk((tuple(known),)) if fits else value
     blocks = list(_partitions(value) if _is_frame(value) else np.ravel(value.to_delayed()))

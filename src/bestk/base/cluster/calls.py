@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 if TYPE_CHECKING:
-    from bestk.base.cluster import Cluster
+    from bestk.base.cluster.client import Cluster
 
 # Seconds between two looks at limits.
 _LOOK = 0.05
@@ -77,7 +77,8 @@ def answer(call: Call, version: str, *shared: Packed) -> Packed:
 
     if version != __version__:
         raise OtherVersion(
-            f"a worker has bestk {__version__}, and the client {version}: install the same one"
+            f"a worker has bestk {__version__}, and this process has {version}; install the same "
+            "version everywhere"
         )
     started = time.perf_counter()
     found = call(*(packed.value for packed in shared))
@@ -102,7 +103,9 @@ class Shared:
                 try:
                     self._future = (await sending)[0]
                 except Exception as error:  # of any kind, if a worker dies meanwhile
-                    raise ConnectionError("a value did not reach the workers") from error
+                    raise ConnectionError(
+                        "data did not reach the workers; check the cluster, and try again"
+                    ) from error
             return self._future
 
 

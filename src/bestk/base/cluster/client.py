@@ -11,8 +11,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from bestk.base.calls import Calls, Shared, is_loss
-from bestk.base.collections import is_collection
+from bestk.base.cluster.calls import Calls, Shared, is_loss
+from bestk.base.cluster.collections import is_collection
 
 # Seconds between two looks.
 _LOOK = 0.05
@@ -44,7 +44,9 @@ def require_client(client: Any) -> Any:
     if client.asynchronous:
         raise TypeError("client is asynchronous; pass one made by Client(asynchronous=False)")
     if client.status != "running":
-        raise ClusterLost(f"client is {client.status}: connect a new one to its scheduler")
+        raise ClusterLost(
+            f"client is {client.status}; connect a new one, dask.distributed.Client(address)"
+        )
     return client
 
 

@@ -1,0 +1,1 @@
+"""A cluster of Dask as a place for pure calls, and its collections, without importing Dask."""

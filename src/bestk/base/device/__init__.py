@@ -1,0 +1,1 @@
+"""How a device is reached: its driver, CuPy, and arrays on it."""

@@ -1,0 +1,74 @@
+"""Single numbers, choices, devices and files."""
+
+import math
+import numbers
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bestk.base.validation.words import nearest, shown
+
+
+def require_number(name: str, value: Any, *, least: float, finite: bool = True) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        value = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        value = math.inf if value > 0 else -math.inf
+    if math.isnan(value) or value < least or (finite and math.isinf(value)):
+        kind = "finite number" if finite else "number"
+        raise ValueError(f"{name} must be a {kind} >= {least:g}, got {value!r}")
+    return value
+
+
+# Larger counts do not fit into arrays of whole numbers.
+_MOST = int(np.iinfo(np.int64).max)
+
+
+def require_count(name: str, value: Any, *, least: int, most: float = _MOST, way: str = "") -> int:
+    """A whole number in range; `way` is added to the error if it is too small."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be a whole number (an int), got {shown(value)}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {shown(value)}{way}")
+    if int(value) > most:
+        raise ValueError(f"{name} must be at most {most}, got {shown(value)}")
+    return int(value)
+
+
+def require_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def require_device(device: object) -> str:
+    """The name of a device, which need not be there."""
+    if not (isinstance(device, str) and re.fullmatch(r"cpu|cuda(:\d{1,3})?", device)):
+        raise ValueError(
+            'device must be "cpu", "cuda", or "cuda:" and a number such as "cuda:1"; '
+            f"got {shown(device)}"
+        )
+    return device
+
+
+def require_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        hint = nearest(value, choices) if isinstance(value, str) else ""
+        known = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {known}, got {shown(value)}{hint}")
+    return value
+
+
+def require_writable(name: str, path: str | Path) -> None:
+    """A long run should not end with a folder that is not there, or in place of the file."""
+    file = Path(path)
+    if file.is_dir():
+        raise ValueError(f"{name}: {str(path)!r} is a folder; give the name of a file")
+    if not file.parent.is_dir():
+        raise ValueError(
+            f"{name}: cannot write {path}, because there is no folder {file.parent}; make it first"
+        )
