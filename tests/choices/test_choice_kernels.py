@@ -7,13 +7,13 @@ from helpers import choices
 from helpers.seeds import seeds
 
 from bestk.base.constants import FREE, IN, OUT
-from bestk.choices.bound import conclude
 from bestk.choices.charges import first_charges
-from bestk.choices.enumeration import multiplies_of, scan_all, try_all
 from bestk.choices.fits import constrained_least_squares
+from bestk.choices.kernels.bound import conclude
+from bestk.choices.kernels.enumeration import multiplies_of, scan_all, try_all
+from bestk.choices.kernels.propagation import POSSIBLE, n_counted, propagate, rules_of
+from bestk.choices.kernels.relaxation import relax
 from bestk.choices.penalty import penalty_of
-from bestk.choices.propagation import POSSIBLE, n_counted, propagate, rules_of
-from bestk.choices.relaxation import relax
 from bestk.choices.run import Prepared
 from bestk.structure.asked import Asked
 from bestk.structure.compose import NoModel
@@ -147,7 +147,7 @@ def test_what_is_not_listed_is_not_better(seed):
         assert row.tobytes() in listed or own >= value - 1e-7 * (1.0 + value)
 
 
-@seeds(1200, chunk=100)
+@seeds(600, chunk=100)
 def test_a_scan_lists_what_may_be_better_and_is_allowed(seed):
     rng = np.random.default_rng([seed, 6])
     instance, ready, state, allowed = cell(seed, has_scan)

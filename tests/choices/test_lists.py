@@ -84,5 +84,5 @@ def test_what_a_list_contains(case):
 @pytest.mark.parametrize("options", [{"n_best": 3}, {"checkpoint": "list.ckpt"}])
 def test_what_lists_with_structure_cannot_do_is_said(case, options):
     X, y, _ = case
-    with pytest.raises(ValueError, match="does not go with"):
+    with pytest.raises(ValueError, match="cannot be used"):
         near_optimal(X, y, 3, rules=[rules.exclusive(0, 4)], **options)

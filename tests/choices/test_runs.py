@@ -121,9 +121,9 @@ def test_a_result_with_structure_in_a_file(data, structure, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"device": "cuda"}, "device does not go with"),
-        ({"bound": "admm"}, "bound does not go with"),
-        ({"bounds": "auto"}, 'bounds="auto" does not go with'),
+        ({"device": "cuda"}, "device cannot be used"),
+        ({"bound": "admm"}, "bound cannot be used"),
+        ({"bounds": "auto"}, 'bounds="auto" cannot be used'),
         ({"include": [0], "exclude": [1]}, "both include and exclude"),
         (
             {"initial_support": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13]},

@@ -30,6 +30,8 @@ NAMES = ("a", "b", "c", "d")
         ({"u": [True, False, True, False]}, [0, 1, 0, 2], ("u", "b", "d")),
         ({"a": ["a", "b"]}, [0, 0, 1, 2], ("a", "c", "d")),
         ({}, [0, 1, 2, 3], NAMES),
+        (lambda names: ["u" if name in "bc" else None for name in names], [0, 1, 1, 2], None),
+        (lambda names: {"u": names[2:]}, [0, 1, 2, 2], ("a", "b", "u")),
     ],
 )
 def test_groups_are_numbered_by_their_first_feature(groups, labels, group_names):
@@ -40,6 +42,11 @@ def test_groups_are_numbered_by_their_first_feature(groups, labels, group_names)
 
 def test_features_without_names_are_numbered():
     assert as_groups({"u": [1, 2]}, 4, None)[1] == ("x0", "u", "x3")
+
+
+def test_a_function_needs_names():
+    with pytest.raises(ValueError, match=r"set_output\(transform=\"pandas\"\)"):
+        as_groups(lambda names: names, 4, None)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +66,8 @@ def test_features_without_names_are_numbered():
         ({"c": ["a", "b"]}, ValueError, "there is a column 'c' outside it"),
         (["d", "d", 1, 1], ValueError, "there is a column 'd' outside it"),
         ({"group 1": [0, 1], 1: [2, 3]}, ValueError, "two groups named 'group 1'"),
+        (lambda names: names[:2], ValueError, "groups has 2 labels, but there are 4 features"),
+        (lambda names: len, TypeError, "groups must be 4 labels"),
     ],
 )
 def test_groups_that_make_no_sense(groups, error, match):
@@ -182,7 +191,7 @@ DAYS = [datetime.date(2024, 1, day) for day in (1, 2, 3)]
         ({"a": pd.period_range("2024", periods=3)}, TypeError, "column 'a' holds dates"),
         ({"a": [1j, 2, 3]}, TypeError, "column 'a' is complex"),
         ({"a": ["u", "v", "w"]}, ValueError, "column 'a' has a level of its own in each of 3 rows"),
-        ({"a": [[1], [2], [1]]}, TypeError, "column 'a' holds objects that are no levels"),
+        ({"a": [[1], [2], [1]]}, TypeError, "column 'a' holds objects that cannot be levels"),
         ({"a": ["u", "v", "u"], "a=v": [1, 2, 3]}, ValueError, "two columns .* named 'a=v'"),
         ({"a": pd.Series([1, "1", 0, "u", 0], dtype=object)}, ValueError, "that read alike"),
         ({3: [1, 2, 3]}, ValueError, "column names that are not strings"),

@@ -224,14 +224,14 @@ def test_rules_that_make_no_sense(make, error, match):
         (rules.at_most(1, "bmu"), r"rules\[0\] \(at_most\): there is no .* did you mean 'bmi'"),
         (rules.at_most(1, 3), "holds 3, but features are numbered 0 to 2"),
         (rules.at_most(1, -1), "holds -1"),
-        (rules.at_least(3, ["age", "bmi"]), "these are 2; lower m or name more"),
-        (rules.at_least(2, ["age", 0]), "these are 1"),
+        (rules.at_least(3, ["age", "bmi"]), "these are only 2; ask for fewer, or name more"),
+        (rules.at_least(2, ["age", 0]), "these are only 1"),
         (rules.implies("age", "sexx"), "did you mean 'sex'"),
         (rules.hierarchy("strong"), "no feature has the name of a product.*give parents="),
         (rules.hierarchy("weak", {"age": "bm"}), "did you mean 'bmi'"),
         (rules.max_correlation(0.5), "correlations are not known here"),
-        ("at most 2", r"rules\[0\] is no rule.*bestk\.rules"),
-        ([rules.exclusive(0, 1), 3], r"rules\[1\] is no rule"),
+        ("at most 2", r"rules\[0\] must be a rule, got.*bestk\.rules"),
+        ([rules.exclusive(0, 1), 3], r"rules\[1\] must be a rule, got 3"),
     ],
 )
 def test_rules_that_do_not_fit_the_features(rule, match):

@@ -74,6 +74,7 @@ def constrained_least_squares(
     if start is None:
         return None
     b, multipliers = _descended(M, z, rows, *start)
+    b = _within_bounds(rows, b)
     whole = np.zeros(len(C))
     whole[live] = multipliers / lengths[live]
     return Fit(b, whole, _violation(M, z, rows, b, multipliers))
@@ -159,6 +160,19 @@ def _descended(M, z, rows: _Rows, b, active) -> tuple[np.ndarray, np.ndarray]:
         if rows.outside(polished) <= _TOUCHING:
             b = polished
     return b, _multipliers(M, z, rows, b, active)[0]
+
+
+def _within_bounds(rows: _Rows, b: np.ndarray) -> np.ndarray:
+    """b, with coefficients that rounding left outside their bounds exactly at them.
+
+    One that should be zero has no size of its own that a violation could be small beside.
+    """
+    b = b.copy()
+    for i in np.flatnonzero((rows.C != 0.0).sum(axis=1) == 1):
+        j = int(np.argmax(np.abs(rows.C[i])))
+        ends = sorted((rows.lo[i] / rows.C[i, j], rows.hi[i] / rows.C[i, j]))
+        b[j] = np.clip(b[j], *ends)
+    return b
 
 
 def _longest(rows: _Rows, b, step, active) -> tuple[float, int]:

@@ -14,7 +14,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.structure import Structure
-from bestk.choices.propagation import Rules, rules_of
+from bestk.choices.kernels.propagation import Rules, rules_of
 from bestk.form.matrix import CAUTION
 from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression

@@ -1,14 +1,14 @@
 """An open node of a tree over choices, and nodes as a checkpoint keeps them."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.archive import cut
+from bestk.base.constants import FREE
 from bestk.base.state import State
 from bestk.choices.charges import UsedSplit
 from bestk.results.certificate import ends_of, joined
+from bestk.subtrees.frontier import Recorded, are_numbers, warm_starts_in
 
 
 class Node(NamedTuple):
@@ -49,12 +49,28 @@ def state_of(nodes: list[Node], n_groups: int, p: int, n_constraints: int) -> St
     return State({}, arrays)
 
 
-def nodes_in(state: State) -> Iterator[Node]:
-    arrays = state.arrays
-    pairs = zip(arrays["splits"].tolist(), arrays["charges"], strict=True)
-    splits = [UsedSplit(number, t, size) for (number, size), t in pairs]
-    ends = arrays["ends"]
-    nonzeros, values = (cut(arrays[name], ends, most=len(ends)) for name in ("nonzeros", "values"))
-    for i, (bound, number, level, split) in enumerate(arrays["plain"].tolist()):
-        warm = nonzeros[i], values[i], arrays["multipliers"][i], level
-        yield Node(bound, int(number), arrays["states"][i], *warm, splits[int(split)])
+def nodes_in(
+    state: State, root: np.ndarray, p: int, n_constraints: int, known: Recorded
+) -> list[Node]:
+    """Nodes below a root that decides on groups, over p coordinates."""
+    states = state.integers("states", None, len(root), below=3).astype(np.int8)
+    n = len(states)
+    is_below = (states == root)[:, root != FREE].all()
+    state.require(is_below, "states", "must keep what is decided for all models")
+    state.require((states == FREE).any(axis=1).all(), "states", "must leave a group to decide on")
+    splits = state.integers("splits", None, 2, least=-1)
+    state.require((splits[:, 0] < known.n_splits).all(), "splits", "must number recorded splits")
+    charges = state.reals("charges", len(splits), p, least=0.0)
+    pairs = zip(splits.tolist(), charges, strict=True)
+    used = [UsedSplit(number, t, size) for (number, size), t in pairs]
+    plain = state.reals("plain", n, 4)
+    state.require(are_numbers(plain[:, 1], known.n_nodes), "plain", "must number recorded nodes")
+    state.require(are_numbers(plain[:, 3], len(used)), "plain", "must number splits")
+    state.require((plain[:, 3] >= 0).all(), "plain", "must give each node a split")
+    multipliers = state.reals("multipliers", n, n_constraints)
+    nonzeros, values = warm_starts_in(state, n, p)
+    return [
+        Node(bound, int(number), states[i], nonzeros[i], values[i], multipliers[i], level,
+             used[int(split)])
+        for i, (bound, number, level, split) in enumerate(plain.tolist())
+    ]  # fmt: skip

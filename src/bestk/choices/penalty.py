@@ -3,7 +3,7 @@
 import numpy as np
 
 from bestk.choices.form import Space
-from bestk.choices.relaxation import Penalty
+from bestk.choices.kernels.relaxation import Penalty
 
 # A constraint weighs this much beside the features that take part in it.
 _WEIGHT = 4.0

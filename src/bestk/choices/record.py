@@ -8,7 +8,7 @@ import numpy as np
 from bestk.base.constants import FREE, IN, OUT
 from bestk.base.state import State
 from bestk.choices.form import ChoiceForm
-from bestk.choices.nodes import CLOSED, Batch
+from bestk.choices.kernels.nodes import CLOSED, Batch
 from bestk.results.certificate import ChoiceProof, ProofTree, SplitRecord, ends_of, joined
 from bestk.subtrees.recorder import Recorder
 from bestk.subtrees.unit import Sparse
@@ -103,12 +103,20 @@ class ChoiceRecord:
         return State({"enabled": self.enabled}, {**plain.arrays, **extra})
 
     def restore(self, state: State) -> None:
-        arrays = dict(state.arrays)
-        broken, numbers = arrays.pop("broken"), arrays.pop("numbers")
-        values = arrays.pop("multipliers")
+        own = {n: a for n, a in state.arrays.items() if n.startswith(("tree.", "splits.", "clus"))}
+        if not state.flag("enabled"):
+            own = {}
+        structure = self.form.structure
+        p, m = len(structure.groups), structure.n_groups
+        self.recorder.restore(state._replace(arrays=own), p, m)
+        n_nodes = self.recorder.recorded.n_nodes
+        broken = state.integers("broken", None, 2, least=-2, below=max(n_nodes, 1))
+        is_right = (broken[:, 0] >= 0).all() and (broken[:, 1] < len(structure.rows)).all()
+        state.require(is_right, "broken", "must name nodes and rules")
+        numbers = state.integers("numbers", None, below=n_nodes)
+        values = state.reals("multipliers", len(numbers), self.q)
         self._broken = {int(a): int(b) for a, b in broken}
         self._multipliers = dict(zip(numbers.tolist(), values, strict=True))
-        self.recorder.restore(State({}, arrays if state.plain["enabled"] else {}))
 
 
 def _where(mask: np.ndarray) -> Sparse:

@@ -16,7 +16,7 @@ from bestk.base.structure import Structure
 from bestk.base.threads import Workers
 from bestk.choices.form import ChoiceForm, choice_form
 from bestk.choices.incumbent import ChoiceCollector, ChoiceIncumbent, Fits
-from bestk.choices.propagation import POSSIBLE, propagate, rules_of
+from bestk.choices.kernels.propagation import POSSIBLE, propagate, rules_of
 from bestk.choices.record import ChoiceRecord
 from bestk.choices.tree import ChoiceTree
 from bestk.problem.regression import Regression
@@ -49,14 +49,14 @@ class Prepared:
     def of(cls, problem: Regression, asked: Asked) -> "Prepared":
         if problem.chooses_box:
             raise ValueError(
-                'bounds="auto" does not go with groups, rules or constraints; leave bounds out, or '
-                "give a pair (lower, upper)"
+                'bounds="auto" cannot be used with groups, rules or constraints; leave bounds out, '
+                "or give a pair (lower, upper)"
             )
         names, structure = problem.feature_names, structure_asked(problem, asked)
         if problem.yy <= 0.0 and ((structure.lower > 0.0) | (structure.upper < 0.0)).any():
             raise ValueError(
-                "y has no variation, and coefficients of zero do not satisfy the constraints: "
-                "there is nothing to measure models by"
+                "y has no variation, and coefficients of zero do not satisfy the constraints, so "
+                "there is nothing to measure models by; pass another y, or leave constraints out"
             )
         include, exclude, free = _sides(structure, asked, names)
         form = choice_form(problem, structure, exclude, structure.groups_of(free))
@@ -93,7 +93,7 @@ class Prepared:
         state = np.full(structure.n_groups, FREE, dtype=np.int8)
         state[sides[0]], state[sides[2]], state[sides[1]] = IN, IN, OUT
         if propagate(self.form.space.rules, k, state) != POSSIBLE:
-            raise NoModel("no model satisfies all rules; leave some out or raise k")
+            raise NoModel("no model satisfies all rules; leave some out, or raise k")
         return state
 
     def start(self, k: int, initial_support: Any) -> list[np.ndarray]:
@@ -106,13 +106,17 @@ class Prepared:
         chosen = self.structure.groups_of(np.concatenate([support, self.include, self.free]))
         counted = len(np.setdiff1d(chosen, self.structure.groups_of(self.free)))
         if counted > k:
-            raise ValueError(f"initial_support has {counted} groups, but k = {k}")
+            raise ValueError(
+                f"initial_support has {counted} groups, but k = {k}; name at most {k}, or raise k"
+            )
         broken = self.structure.broken(chosen)
         if broken:
             words = self.structure.words[self.structure.rows[broken[0]].rule]
-            raise ValueError(f"initial_support breaks a rule: {words}")
+            raise ValueError(f"initial_support breaks a rule: {words}; name other features")
         if np.isin(support, self.exclude).any():
-            raise ValueError("initial_support contains excluded features")
+            raise ValueError(
+                "initial_support contains excluded features; leave them out of it, or of exclude"
+            )
         return [chosen]
 
     def without(self, choices: Sequence[np.ndarray]) -> "Prepared":
@@ -142,7 +146,12 @@ def _sides(structure, asked, names) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         both = np.intersect1d(chosen, exclude)
         if len(both):
             group = structure.group_names[structure.groups[both[0]]]
-            raise ValueError(f"{group!r} is in both {word} and exclude")
+            kind = (
+                "group" if np.sum(structure.groups == structure.groups[both[0]]) > 1 else "feature"
+            )
+            raise ValueError(
+                f"{kind} {group!r} is in both {word} and exclude; leave it out of one of them"
+            )
     return np.setdiff1d(include, free), exclude, free
 
 
@@ -262,8 +271,8 @@ def require_supported(settings: Settings) -> None:
     for name, plain in (("device", "cpu"), ("client", None), ("bound", "descent")):
         if getattr(settings, name) != plain:
             raise ValueError(
-                f"{name} does not go with groups, rules or constraints yet: they are searched by "
-                f"threads of this process; leave {name} out"
+                f"{name} cannot be used with groups, rules or constraints yet, because threads of "
+                f"this process search them; leave {name} out"
             )
 
 
@@ -271,10 +280,13 @@ def _nothing_found(structure: Structure, tree: ChoiceTree) -> str:
     words = "; ".join(structure.constraint_words[:5])
     if len(tree.frontier):
         return (
-            f"no model was found that satisfies the constraints ({words}) before a limit came; "
-            "raise the limit, or loosen the constraints"
+            f"no model that satisfies the constraints ({words}) was found before a limit was "
+            "reached; raise the limit, or loosen the constraints"
         )
-    return f"no model with k = {tree.k} satisfies the constraints ({words}); loosen them or raise k"
+    return (
+        f"no model with k = {tree.k} satisfies the constraints ({words}); loosen them or bounds, "
+        "exclude less, or raise k"
+    )
 
 
 def certificate_of(prepared: Prepared, result: Result, record: ChoiceRecord) -> Certificate | None:

@@ -13,7 +13,6 @@ from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
-from bestk.choices import first_models
 from bestk.choices.charges import (
     UsedSplit,
     charges_below,
@@ -22,8 +21,9 @@ from bestk.choices.charges import (
 )
 from bestk.choices.form import ChoiceForm
 from bestk.choices.incumbent import ChoiceIncumbent
+from bestk.choices.kernels import first_models
+from bestk.choices.kernels.nodes import CLOSED, EMPTY, OPEN, PRUNED, Batch, Terms, work_on
 from bestk.choices.node import Node, nodes_in, state_of
-from bestk.choices.nodes import CLOSED, EMPTY, OPEN, PRUNED, Batch, Terms, work_on
 from bestk.choices.penalty import penalty_of, pulled
 from bestk.choices.record import ChoiceRecord
 from bestk.results.gaps import PERFECT_FIT
@@ -358,16 +358,30 @@ class ChoiceTree:
 
     def restore(self, parts: dict[str, State]) -> None:
         """Put a fresh tree into a saved state."""
-        plain, arrays = parts["tree"]
-        for name in self._PLAIN:
-            setattr(self, name, plain[name])
-        if plain["has_model"]:
-            self.incumbent.offer(arrays["chosen"])
-        self.seen = {row.tobytes() for row in arrays["seen"]}
+        state, m, q = parts["tree"], len(self.root), len(self.space.C)
+        self.proven, self.dropped = state.number("proven"), state.number("dropped", finite=False)
+        self.n_nodes, self.n_batches = state.count("n_nodes"), state.count("n_batches")
+        self.bounding, self.preparing = state.number("bounding", 0), state.number("preparing", 0)
+        if state.flag("has_model"):
+            chosen = state.distinct("chosen", m)
+            state.require(self._admits(chosen), "chosen", "is no choice that the rules allow")
+            self.incumbent.offer(chosen)
+        seen = state.integers("seen", None, m, below=3).astype(np.int8)
+        self.seen = {row.tobytes() for row in seen}
         self.watch.restore(parts["watch"])
         self.record.restore(parts["record"])
-        for node in nodes_in(parts["nodes"]):
+        known = self.record.recorder.recorded
+        for node in nodes_in(parts["nodes"], self.root, self.form.p, q, known):
+            counted = self.space.rules.counted & (node.state == IN)
+            parts["nodes"].require(counted.sum() <= self.k, "states", "must have at most k groups")
             self.frontier.push(node)
+
+    def _admits(self, chosen: np.ndarray) -> bool:
+        """Whether the rules allow a choice of groups."""
+        is_chosen = np.isin(np.arange(len(self.root)), chosen)
+        is_decided = is_chosen[self.root == IN].all() and not is_chosen[self.root == OUT].any()
+        is_small = (self.space.rules.counted & is_chosen).sum() <= self.k
+        return bool(is_decided and is_small and not self.form.structure.broken(chosen))
 
 
 def _by_group(starts: np.ndarray, x: np.ndarray) -> np.ndarray:

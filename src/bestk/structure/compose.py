@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from bestk.base.structure import Row, Structure
-from bestk.base.validation import as_features
+from bestk.base.validation import as_features, listed, nearest
 from bestk.structure.constraints import as_constraints
 from bestk.structure.groups import Grouping, as_groups
 from bestk.structure.rules import Rule
@@ -66,8 +66,8 @@ def _as_rules(rules: Any) -> list[Rule]:
     for place, rule in enumerate(found):
         if not isinstance(rule, Rule):
             raise TypeError(
-                f"rules[{place}] is no rule, but {rule!r}; functions of bestk.rules make "
-                'rules, such as bestk.rules.at_most(1, ["a", "b"])'
+                f"rules[{place}] must be a rule, got {rule!r}; functions of bestk.rules make them, "
+                'such as bestk.rules.at_most(1, ["a", "b"])'
             )
     return found
 
@@ -87,10 +87,15 @@ def named_features(
     """Features of whole groups, given by names of features or groups, by numbers or a mask."""
     position = {name: g for g, name in enumerate(structure.group_names)}
     value = [value] if isinstance(value, str) else value
-    listed = [] if value is None or np.ndim(value) == 0 else list(value)
-    groups = [position[one] for one in listed if isinstance(one, str) and one in position]
+    given = [] if value is None or np.ndim(value) == 0 else list(value)
+    for one in given:
+        if isinstance(one, str) and one not in position and one not in (names or ()):
+            known = list(dict.fromkeys((*(names or ()), *position)))
+            hint = nearest(one, known) or listed(known)
+            raise ValueError(f"{word}: there is no feature or group {one!r}{hint}")
+    groups = [position[one] for one in given if isinstance(one, str) and one in position]
     if groups:
-        value = [one for one in listed if not (isinstance(one, str) and one in position)]
+        value = [one for one in given if not (isinstance(one, str) and one in position)]
     features = as_features(word, value, len(structure.groups), names)
     named = structure.features_of(np.array(groups, dtype=np.intp))
     return np.union1d(whole_groups(structure, features), named).astype(np.intp)

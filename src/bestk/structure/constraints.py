@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import LinearConstraint
 
-from bestk.base.validation import nearest
+from bestk.base.validation import listed, nearest
+from bestk.structure.hierarchy import begins_with_digit
 
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _RELATION = re.compile(r"<=|>=|==?|≤|≥")
@@ -76,7 +77,7 @@ def _from_scipy(where: str, item: LinearConstraint, p: int) -> Iterator[Band]:
         raise TypeError(f"{where}: A has dtype {A.dtype}; convert it to float64 first")
     A = A.astype(np.float64) + 0.0  # no negative zeros: equal rows have equal bytes
     if not np.isfinite(A).all():
-        raise ValueError(f"{where}: A contains NaN or infinite values")
+        raise ValueError(f"{where}: A contains NaN or infinite values; leave such rows out")
     lower, upper = (np.broadcast_to(side, len(A)) for side in (item.lb, item.ub))
     for i, row in enumerate(A):
         yield Band(row, float(lower[i]), float(upper[i]), f"{where}, row {i}")
@@ -89,12 +90,13 @@ def _says_something(band: Band) -> bool:
         raise ValueError(f"{where}: a bound is NaN; use -inf and inf for no bound")
     if lower > upper or lower == np.inf or upper == -np.inf:
         raise ValueError(
-            f"{where}: nothing is in [{lower:g}, {upper:g}]; the lower bound comes first"
+            f"{where}: no sum is in [{lower:g}, {upper:g}]; the lower bound comes first"
         )
     if not coefficients.any():
         if not lower <= 0 <= upper:
             raise ValueError(
-                f"{where}: all coefficients are zero, and 0 is not in [{lower:g}, {upper:g}]"
+                f"{where}: all its coefficients are zero, so no model can satisfy it; change it or "
+                "leave it out"
             )
         return False
     return lower > -np.inf or upper < np.inf
@@ -105,7 +107,8 @@ def _both(first: Band, second: Band) -> Band:
     if lower > upper:
         where = " and ".join(dict.fromkeys((first.where, second.where)))
         raise ValueError(
-            f"{where}: the same sum cannot be at least {lower:g} and at most {upper:g}"
+            f"{where}: the same sum cannot be at least {lower:g} and at most {upper:g}; change or "
+            "leave out one of them"
         )
     return first._replace(lower=lower, upper=upper)
 
@@ -144,7 +147,7 @@ class _Text:
             left, relation, right = right, turned.get(relation, relation), left
         coefficients, limit = left[0] - right[0] + 0.0, right[1] - left[1]
         if not np.isfinite(coefficients).all():
-            raise ValueError(f"{self.where}: {self.text!r} has an infinite coefficient")
+            raise ValueError(f"{self.where}: {self.text!r} has an infinite coefficient; lower it")
         lower = -np.inf if relation in ("<=", "≤") else limit
         upper = np.inf if relation in (">=", "≥") else limit
         return Band(coefficients, lower, upper, f"{self.where}, {self.text!r}")
@@ -210,7 +213,7 @@ class _Text:
         start = rest.lstrip("* ")
         word = start[: _END.search(start).start()]  # type: ignore[union-attr]  # the end matches
         if re.match(r"[^\W\d]", word) and word not in self.positions:
-            hint = nearest(word, self.positions) or f"; {_HELP}"
+            hint = nearest(word, self.positions) or f"{listed(self.positions)}; {_HELP}"
             return ValueError(f"{self.where}: in {self.text!r}, there is no feature {word!r}{hint}")
         what = f"from {rest!r} on" if rest else "to its end: a sum is missing"
         return ValueError(f"{self.where}: cannot read {self.text!r} {what}; {_HELP}")
@@ -232,7 +235,8 @@ def _sum_in_words(coefficients: np.ndarray, columns: tuple[str, ...]) -> str:
     for j in features[:_MOST_LISTED].tolist():
         value = float(coefficients[j])
         sign = ("-" if value < 0 else "") if not text else (" - " if value < 0 else " + ")
-        size = "" if abs(value) == 1 else f"{abs(value):g} "
+        times = " * " if begins_with_digit(columns[j]) else " "
+        size = "" if abs(value) == 1 else f"{abs(value):g}{times}"
         text += f"{sign}{size}{columns[j]}"
     more = f" + ... ({len(features)} terms)" if len(features) > _MOST_LISTED else ""
     return text + more

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.validation import as_features, names_of, nearest
+from bestk.base.validation import as_features, listed, names_of, nearest, pandas_for
 
 
 def as_groups(
@@ -14,10 +14,17 @@ def as_groups(
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """(p,) numbers of groups, in the order of their first feature, and the names of the groups.
 
-    ``groups`` are p labels, or {name: columns}. A feature without a label is a group of its own
-    that has its name.
+    ``groups`` are p labels, or {name: columns}, or a function that makes one of these of the names.
+    A feature without a label is a group of its own that has its name.
     """
     columns = names or tuple(f"x{j}" for j in range(p))
+    if callable(groups):
+        if names is None:
+            raise ValueError(
+                "groups is a function of the names of features, but X has no names; give a data "
+                'frame, and in a pipeline call set_output(transform="pandas")'
+            )
+        groups = groups(names)
     owners = _owners(groups, p, names)
     keys = [(owner,) if owner is not None else (None, j) for j, owner in enumerate(owners)]
     numbers_of = {key: g for g, key in enumerate(dict.fromkeys(keys))}
@@ -48,7 +55,8 @@ def _owners(groups: Any, p: int, names: tuple[str, ...] | None) -> list[str | in
     if len(labels) != p:
         raise ValueError(
             f"groups has {len(labels)} labels, but there are {p} features; give one per feature, "
-            "or {name: columns}"
+            "or {name: columns}, or bestk.groups_by_source(columns) for what a pipeline makes of "
+            "columns"
         )
     return labels
 
@@ -125,7 +133,7 @@ class Grouping(NamedTuple):
                 if not meant:
                     raise ValueError(
                         f"{where}: there is no feature or group {feature!r}"
-                        f"{nearest(feature, known)}"
+                        f"{nearest(feature, known) or listed(known)}"
                     )
                 if len(meant) > 1:
                     raise ValueError(
@@ -137,7 +145,7 @@ class Grouping(NamedTuple):
                 found.add(int(self.labels[feature]))
             else:
                 raise ValueError(
-                    f"{where}: holds {feature}, but features are numbered 0 to "
+                    f"{where} holds {feature}, but features are numbered 0 to "
                     f"{len(self.labels) - 1}"
                 )
         return tuple(sorted(found))
@@ -192,6 +200,8 @@ def groups_of(frame: Any, numeric: Any = ()) -> Encoded:
     (['size', 'region=s', 'region=w'], {'region': ['region=s', 'region=w']}, {'region': 'n'})
     """
     table = _as_pandas(frame)
+    if not isinstance(numeric, Iterable):
+        raise TypeError(f"numeric must be a list of names of columns, got {numeric!r}")
     texts = [numeric] if isinstance(numeric, str) else list(numeric)
     columns: dict[str, Any] = {}
     groups: dict[str, list[str]] = {}
@@ -199,7 +209,8 @@ def groups_of(frame: Any, numeric: Any = ()) -> Encoded:
     for name in texts:
         if name not in table.columns:
             raise ValueError(
-                f"numeric: there is no column {name!r}{nearest(str(name), table.columns)}"
+                f"numeric: there is no column {name!r}"
+                f"{nearest(str(name), table.columns) or listed(table.columns)}"
             )
     for name in table.columns:
         column = table[name]
@@ -216,7 +227,9 @@ def groups_of(frame: Any, numeric: Any = ()) -> Encoded:
                 groups[name] = list(made)
         for new in made:
             if new in columns:
-                raise ValueError(f"two columns would be named {new!r}; rename one of them first")
+                raise ValueError(
+                    f"column {name!r}: two columns would be named {new!r}; rename one of them first"
+                )
         columns |= made
     import pandas
 
@@ -224,20 +237,26 @@ def groups_of(frame: Any, numeric: Any = ()) -> Encoded:
 
 
 def _as_pandas(frame: Any) -> Any:
-    import pandas
-
+    pandas = pandas_for("groups_of")
     table = frame.to_pandas() if hasattr(frame, "to_pandas") else frame
     if not isinstance(table, pandas.DataFrame):
         raise TypeError(
-            f"frame must be a data frame of pandas or polars or an Arrow table, got {type(frame)}"
+            "frame must be a data frame of pandas or polars or an Arrow table, got one of type "
+            f"{type(frame).__name__}"
         )
     if names_of(table) is None:
-        raise ValueError("frame has column names that are not strings; rename these first")
+        raise ValueError(
+            "frame has column names that are not strings; rename these first, such as with "
+            "frame.columns = frame.columns.map(str)"
+        )
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()][0]
         raise ValueError(f"frame has several columns named {twice!r}; rename them first")
     if not len(table):
-        raise ValueError("frame has no rows, so levels of its categories are unknown")
+        raise ValueError(
+            "frame has no rows, so levels of its categories are unknown; check the step that "
+            "selected the rows"
+        )
     return table
 
 
@@ -277,7 +296,10 @@ def _numbers_in(name: str, column: Any) -> np.ndarray:
     try:
         return _as_floats(column.astype(object))
     except (ValueError, TypeError) as error:
-        raise ValueError(f"numeric: column {name!r} does not hold numbers: {error}") from error
+        raise ValueError(
+            f"numeric: column {name!r} does not hold numbers: {error}; correct such values, or "
+            "leave it out of numeric"
+        ) from error
 
 
 def _require_no_missing(name: str, column: Any) -> None:
@@ -297,7 +319,10 @@ def _indicators(name: str, column: Any) -> tuple[Any, dict[str, np.ndarray]]:
     try:
         used = column.unique().tolist()
     except TypeError as error:
-        raise TypeError(f"column {name!r} holds objects that are no levels: {error}") from error
+        raise TypeError(
+            f"column {name!r} holds objects that cannot be levels ({error}); make numbers or text "
+            "of them, or leave the column out"
+        ) from error
     if 2 < len(used) == len(column):
         raise ValueError(
             f"column {name!r} has a level of its own in each of {len(column)} rows, as identifiers "
@@ -313,7 +338,7 @@ def _indicators(name: str, column: Any) -> tuple[Any, dict[str, np.ndarray]]:
         for i, level in enumerate(levels)
         if i > 0
     }
-    if len(made) < len(levels) - 1:
+    if len(set(map(str, levels))) < len(levels):
         raise ValueError(f"column {name!r} has different levels that read alike; rename them first")
     return levels[0], made
 

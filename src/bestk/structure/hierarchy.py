@@ -18,6 +18,11 @@ _AS_IS = re.compile(r"I\((.*)\)")  # "I(a ** 2)" of formulas
 Monomial = tuple[str, ...]
 
 
+def begins_with_digit(name: str) -> bool:
+    """Whether a number in front of the name needs a sign between them, as for "1450 nm"."""
+    return name[:1].isdecimal()
+
+
 def parents_of(names: tuple[str, ...]) -> list[tuple[int, ...]]:
     """For each feature, its parents: its largest divisors among the features, by their names."""
     monomials = monomials_of(names)

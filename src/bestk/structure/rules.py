@@ -61,8 +61,8 @@ class AtLeast(Rule):
         found = groups.find(where, self.features)
         if self.m > len(found):
             raise ValueError(
-                f"{where}: at least {self.m} of {_listed(groups, found)} cannot be chosen, these "
-                f"are {len(found)}; lower m or name more features"
+                f"{where}: at least {self.m} of {_listed(groups, found)} cannot be chosen, because "
+                f"these are only {len(found)}; ask for fewer, or name more features"
             )
         words = f"at least {self.m} of {_listed(groups, found)}"
         return Reading(words, [((), found, -self.m)])
@@ -149,7 +149,7 @@ class MaxCorrelation(Rule):
     def read(self, where: str, groups: Grouping, correlations: Correlations | None) -> Reading:
         if correlations is None:
             raise ValueError(
-                f"{where}: correlations are not known here; use exclusive(...) instead"
+                f"{where}: correlations are not known here; name the features, exclusive(...)"
             )
         size = np.abs(np.nan_to_num(correlations()))
         # Rounding may lift a correlation of one above a limit of one.
@@ -304,7 +304,10 @@ def implies(feature: Any, needs: Any, any: bool = False) -> Implies:
     implies('interest', ['loan', 'mortgage'], any=True)
     """
     if not isinstance(any, bool | np.bool):
-        raise TypeError(f"implies: any must be True or False, got {any!r}; list all of needs=[...]")
+        raise TypeError(
+            f"implies: any must be True or False, got {any!r}; all that is needed is one list, "
+            "needs=[...]"
+        )
     child = _one("implies", "feature", feature)
     return Implies(feature=child, needs=_some("implies", needs, "needs"), any=bool(any))
 

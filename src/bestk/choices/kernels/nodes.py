@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bestk.base.compiling import kernel, step
+from bestk.base.compiling import kernel, put, step
 from bestk.base.constants import FREE, OUT
 from bestk.bounds.kernels.active_set import room_for, settle
 from bestk.bounds.kernels.relaxation import Relaxed
-from bestk.choices.bound import conclude
-from bestk.choices.enumeration import MOST_SCANNED, multiplies_of, scan_all, try_all
-from bestk.choices.propagation import POSSIBLE, n_counted, propagate
-from bestk.choices.relaxation import relax
+from bestk.choices.kernels.bound import conclude
+from bestk.choices.kernels.enumeration import MOST_SCANNED, multiplies_of, scan_all, try_all
+from bestk.choices.kernels.propagation import POSSIBLE, n_counted, propagate
+from bestk.choices.kernels.relaxation import relax, roots
 from bestk.supports.prices import Prices, scan_seconds
 
 OPEN, PRUNED, CLOSED, EMPTY, EMPTIED = 0, 1, 2, 3, 4
@@ -67,33 +67,30 @@ class Batch(NamedTuple):
 @kernel
 def work_on(space, penalty, terms, batch, first, end):
     """Find out what becomes of nodes first to end of a batch."""
+    k = terms.k
     for i in range(first, end):
-        _work_on_one(space, penalty, terms, batch, i)
-
-
-@step
-def _work_on_one(space, penalty, terms, batch, i):
-    state, k = batch.states[i], terms.k
-    batch.proved[i], batch.n_hits[i], batch.broken[i] = False, 0, POSSIBLE
-    broken = propagate(space.rules, k, state)
-    batch.before[i], batch.fixed[i] = state, state
-    if broken != POSSIBLE:
-        batch.fates[i], batch.broken[i] = EMPTY, broken
-        return
-    if _is_tried(space, terms, batch, i, terms.cheap):
-        batch.fates[i] = CLOSED
-        return
-    if _has_charges(space, terms, batch.t[i], state):
-        _bound(space, penalty, terms, batch, i)
-        batch.proved[i] = True
-        batch.fixed[i] = state
-        if batch.bounds[i] >= terms.cutoff:
-            batch.fates[i] = PRUNED
-            return
-        if propagate(space.rules, k, state) != POSSIBLE:
-            batch.fates[i] = EMPTIED
-            return
-    batch.fates[i] = CLOSED if _is_tried(space, terms, batch, i, terms.dear) else OPEN
+        state = batch.states[i]
+        batch.proved[i], batch.n_hits[i] = False, 0
+        batch.broken[i] = propagate(space.rules, k, state)
+        put(batch.before[i], state)
+        put(batch.fixed[i], state)
+        if batch.broken[i] != POSSIBLE:
+            batch.fates[i] = EMPTY
+            continue
+        if _is_tried(space, terms, batch, i, terms.cheap):
+            batch.fates[i] = CLOSED
+            continue
+        if _has_charges(space, terms, batch.t[i], state):
+            _bound(space, penalty, terms, batch, i)
+            batch.proved[i] = True
+            put(batch.fixed[i], state)
+            if batch.bounds[i] >= terms.cutoff:
+                batch.fates[i] = PRUNED
+                continue
+            if propagate(space.rules, k, state) != POSSIBLE:
+                batch.fates[i] = EMPTIED
+                continue
+        batch.fates[i] = CLOSED if _is_tried(space, terms, batch, i, terms.dear) else OPEN
 
 
 @step
@@ -162,10 +159,9 @@ def _bound(space, penalty, terms, batch, i):
             for j in range(space.starts[g], space.starts[g + 1]):
                 own[j] = state[g]
         relaxed = Relaxed(space.A, space.c, t, space.lo, space.hi)
-        root = np.sqrt(np.maximum(t, 0.0))
         room = room_for(x.shape[0])
         batch.levels[i], done, is_settled = settle(
-            relaxed, root, own, r, x, batch.levels[i], terms.cutoff, room
+            relaxed, roots(t), own, r, x, batch.levels[i], terms.cutoff, room
         )
         batch.multiplies[i] += done
     if not is_settled:

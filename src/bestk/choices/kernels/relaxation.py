@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.base.arithmetic import add_row
-from bestk.base.compiling import kernel, step
+from bestk.base.compiling import kernel, put, step
 from bestk.base.constants import FREE, IN, OUT
 from bestk.bounds.kernels.cholesky import factor, solve_factored
 from bestk.bounds.kernels.gains import gain_of, sum_largest
@@ -45,7 +45,7 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
     With `solves` the fit with everything is tried, too, where sweeps do not get far.
     """
     p, q = space.c.shape[0], space.C.shape[0]
-    A, root = penalty.A, np.sqrt(np.maximum(t, 0.0))
+    A, root = penalty.A, roots(t)
     inside, n_inside, n_free = _inside(space, state, x)
     U = np.empty((n_inside, n_inside))
     is_solvable = _factored(space, A, inside, n_inside, U)
@@ -53,8 +53,7 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
         level = 0.0
     slack, c, u = np.empty(q), np.empty(p), np.empty(p)
     best, best_level = -np.inf, level
-    best_x, best_lam, here = x.copy(), lam.copy(), np.empty(p)
-    moved = lam.copy()
+    best_x, best_lam, here, moved = np.empty(p), np.empty(q), np.empty(p), np.empty(q)
     multiplies, stalled = 0.0, 0
     for _ in range(_SWEEPS // _AT_ONCE):
         _targets(space, penalty, x, lam, slack, c)
@@ -72,28 +71,39 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
             _solve_inside(A, t, inside, n_inside, U, x, u, here)
         multiplies += _AT_ONCE * (n_inside + 4.0 * (r + 4)) * p
         _multipliers(space, penalty, x, lam, slack, moved)
-        for i in range(q):
-            lam[i] = moved[i]
+        put(lam, moved)
         value = _value(space, t, state, r, x, lam, u)
         gained = value - best
         if value > best:
             best, best_level = value, level
-            best_x[:], best_lam[:] = x, lam
+            put(best_x, x)
+            put(best_lam, lam)
         stalled = 0 if gained > _CLOSE * max(cutoff - best, 1e-6) else stalled + 1
         if best >= cutoff or stalled >= 2:
             break
     if best > -np.inf:
-        x[:], lam[:] = best_x, best_lam
+        put(x, best_x)
+        put(lam, best_lam)
     if solves and best < cutoff and _solve_all(space, penalty, t, state, best_x, best_lam):
         multiplies += p * p * p / 3.0
         value = _value(space, t, state, r, best_x, best_lam, u)
         # It says little about which groups matter: taken only where it proves much more.
         if value > best + _MUCH * min(max(cutoff - best, 0.0), 1.0) and value > best:
-            x[:], lam[:] = best_x, best_lam
+            put(x, best_x)
+            put(lam, best_lam)
     return best_level, multiplies
 
 
-@step
+@kernel
+def roots(t):
+    """sqrt(t), zero where rounding makes it negative."""
+    root = np.empty(t.shape[0])
+    for j in range(t.shape[0]):
+        root[j] = math.sqrt(max(t[j], 0.0))
+    return root
+
+
+@kernel
 def _solve_all(space, penalty, t, state, x, lam):
     """The fit with everything that is not OUT, and its multipliers: whether there is one.
 
@@ -132,8 +142,7 @@ def _solve_all(space, penalty, t, state, x, lam):
         for i in range(count):
             x[live[i]] = here[i]
         _multipliers(space, penalty, x, lam, slack, moved)
-        for i in range(q):
-            lam[i] = moved[i]
+        put(lam, moved)
     return True
 
 
@@ -164,7 +173,7 @@ def _factored(space, A, inside, n_inside, U):
     return factor(U, n_inside)
 
 
-@step
+@kernel
 def _targets(space, penalty, x, lam, slack, c):
     """The c of the augmented Lagrangian, once the best slack variables are known."""
     for j in range(c.shape[0]):
@@ -179,7 +188,7 @@ def _targets(space, penalty, x, lam, slack, c):
             c[j] += pull * space.C[i, j]
 
 
-@step
+@kernel
 def _multipliers(space, penalty, x, lam, slack, moved):
     """Those for which x is stationary in the Lagrangian itself."""
     for i in range(slack.shape[0]):
@@ -194,7 +203,7 @@ def _multipliers(space, penalty, x, lam, slack, moved):
             moved[i] = 0.0
 
 
-@step
+@kernel
 def _solve_inside(A, t, inside, n_inside, U, x, u, here):
     """Minimise over all that is IN; u follows."""
     for i in range(n_inside):
@@ -227,7 +236,7 @@ def _sweep(space, A, t, root, state, is_solved, level, x, u):
     return total
 
 
-@step
+@kernel
 def _set(A, t, x, u, j, new):
     change = new - x[j]
     if change != 0.0:
@@ -341,7 +350,7 @@ def _first_level(space, t, state, r, u):
     return 0.7 * math.sqrt(sum_largest(ranked, m, r) / r)
 
 
-@step
+@kernel
 def _value(space, t, state, r, x, lam, u):
     """What x and lam prove, without rounding; u becomes their slopes."""
     p = x.shape[0]

@@ -8,9 +8,9 @@ better, with bounds and constraints all the more; what is listed has to be fitte
 
 import numpy as np
 
-from bestk.base.compiling import kernel, step
+from bestk.base.compiling import kernel, put, step
 from bestk.base.constants import FREE, IN, OUT
-from bestk.choices.propagation import POSSIBLE, may_stop, n_counted, propagate
+from bestk.choices.kernels.propagation import POSSIBLE, may_stop, n_counted, propagate
 from bestk.supports.scan import condition, scan
 
 # What is left of y'y, below which products have lost the digits that tell models apart.
@@ -60,7 +60,7 @@ def try_all(space, k, shift, slack, value, state, hits):
     for i in range(n_coordinates):
         for j in range(i):
             H[0, i, j] = H[0, j, i]
-    states[0] = state
+    put(states[0], state)
     left[0] = 1.0 - gain - slack
     n_hits = _stop_here(space, k, value, states[0], left[0], room, hits, np.int64(0))
     depth = 0
@@ -82,7 +82,9 @@ def try_all(space, k, shift, slack, value, state, hits):
         child[g] = IN
         if propagate(space.rules, k, child) != POSSIBLE:
             continue
-        H[depth + 1], d[depth + 1] = H[depth], d[depth]
+        for i in range(n_coordinates):
+            put(H[depth + 1, i], H[depth, i])
+        put(d[depth + 1], d[depth])
         left[depth + 1] = left[depth]
         for other in range(m):
             if child[other] == IN and own[other] != IN:
@@ -129,7 +131,7 @@ def _try_one(space, shift, slack, value, state, inside, hits):
     for g in range(state.shape[0]):
         if state[g] == FREE:
             return -1  # rules may ask for some of them: branching finds out
-    hits[0] = state
+    put(hits[0], state)
     return 1
 
 
@@ -144,7 +146,7 @@ def _stop_here(space, k, value, state, left, room, hits, n_hits):
             return n_hits
     if n_hits == hits.shape[0]:
         return -1
-    hits[n_hits] = room
+    put(hits[n_hits], room)
     return n_hits + 1
 
 
@@ -224,7 +226,7 @@ def _list_parts(space, k, shift, slack, value, state, inside, free, owner, suppo
     m, r, n_inside = state.shape[0], support.shape[0], inside.shape[0]
     child, chosen = np.empty(m, np.int8), np.empty(n_inside + r, np.int64)
     accepted, n_accepted = np.empty(1 << r, np.int64), np.int64(0)
-    chosen[:n_inside] = inside
+    put(chosen, inside)
     nothing = np.empty(0)
     for size in range(r, -1, -1):
         for mask in range(1 << r):
@@ -248,7 +250,7 @@ def _list_parts(space, k, shift, slack, value, state, inside, free, owner, suppo
             if (gain < 0.0 or 1.0 - gain - slack < value) and not _is_listed(child, hits, n_hits):
                 if n_hits == hits.shape[0]:
                     return -1
-                hits[n_hits] = child
+                put(hits[n_hits], child)
                 n_hits += 1
     return n_hits
 
@@ -272,7 +274,10 @@ def _is_part(mask, accepted, n_accepted):
 
 @step
 def _is_listed(child, hits, n_hits):
-    found = False
     for i in range(n_hits):
-        found = found or (hits[i] == child).all()
-    return found
+        g = 0
+        while g < child.shape[0] and hits[i, g] == child[g]:
+            g += 1
+        if g == child.shape[0]:
+            return True
+    return False

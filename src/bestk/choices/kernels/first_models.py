@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from bestk.base.compiling import kernel
+from bestk.base.compiling import kernel, put
 from bestk.base.constants import FREE, IN, OUT
-from bestk.choices.propagation import POSSIBLE, may_stop, n_counted, propagate
+from bestk.choices.kernels.propagation import POSSIBLE, may_stop, n_counted, propagate
 
 _PIVOT = 1e-10
 
@@ -24,8 +24,9 @@ def dive(space, A, c, k, state, hints):
     complete, best = np.empty(m, np.int8), False
     while True:
         # What propagation adds to the groups that are IN is another choice.
-        if may_stop(space.rules, k, state, child) and not ((child == IN) & (state == FREE)).any():
-            complete[:], best = child, True
+        if may_stop(space.rules, k, state, child) and not _adds(child, state):
+            put(complete, child)
+            best = True
         for g in range(m):
             gains[g] = -1.0
             if state[g] == FREE:
@@ -35,20 +36,29 @@ def dive(space, A, c, k, state, hints):
             g = int(np.argmax(gains))
             if gains[g] < 0.0:
                 break
-            child[:] = state
+            put(child, state)
             child[g] = IN
             if propagate(space.rules, k, child) == POSSIBLE:
                 for other in range(m):
                     if child[other] == IN and state[other] != IN:
                         _eliminate(space, H, d, other)
-                state[:] = child
+                put(state, child)
                 taken = True
             gains[g] = -1.0
         if not taken:
             break
     if best:
-        state[:] = complete
+        put(state, complete)
     return best
+
+
+@kernel
+def _adds(child, state):
+    """Whether a group is IN that was FREE."""
+    added = False
+    for g in range(state.shape[0]):
+        added = added or (child[g] == IN and state[g] == FREE)
+    return added
 
 
 @kernel
@@ -64,7 +74,9 @@ def improve(space, A, c, k, root, state):
         for out in range(-1, m):
             if out >= 0 and not (state[out] == IN and root[out] == FREE):
                 continue
-            H[:], d[:] = A, c
+            for a in range(c.shape[0]):
+                put(H[a], A[a])
+            put(d, c)
             for g in range(m):
                 if state[g] == IN and g != out:
                     _eliminate(space, H, d, g)
@@ -74,7 +86,7 @@ def improve(space, A, c, k, root, state):
                     continue
                 gained = _gain(space, H, d, g) - lost
                 if gained > best:
-                    child[:] = state
+                    put(child, state)
                     child[g] = IN
                     if out >= 0:
                         child[out] = OUT
@@ -121,4 +133,6 @@ def _eliminate(space, H, d, g):
                     d[a] -= factor * d[t]
                     for b in range(d.shape[0]):
                         H[a, b] -= factor * H[t, b]
-        H[t, :], H[:, t], d[t] = 0.0, 0.0, 0.0
+        for a in range(d.shape[0]):
+            H[t, a], H[a, t] = 0.0, 0.0
+        d[t] = 0.0
