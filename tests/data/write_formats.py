@@ -18,6 +18,7 @@ from bestk import rules, storage
 
 NAMES = ["a", "b", "c", "a b", "b^2", "d", "e", "f", "g", "h", "i", "j"]
 K, ALPHA = 4, 0.5
+LIST_CHECKPOINT = "list-checkpoint-plain.npz"
 SLOW = bestk.Advanced(enumeration=False, batch_size=1)
 
 
@@ -54,6 +55,14 @@ def write(folder: Path) -> None:
         near.certificate.save(folder / f"list-{name}.npz")
         file = folder / f"checkpoint-{name}.npz"
         assert not bestk.solve(X, y, K, **asked, node_limit=1, checkpoint=file).is_closed
+    list_in(folder / LIST_CHECKPOINT, node_limit=1)
+
+
+def list_in(file: Path, **limits) -> bestk.NearOptimal:
+    """A list of models with a checkpoint, which a later call goes on from."""
+    X, y = data()
+    asked = {"alpha": ALPHA, "advanced": SLOW, "within": 0.1}
+    return bestk.near_optimal(X, y, K, **asked, **limits, checkpoint=file)
 
 
 if __name__ == "__main__":

@@ -155,7 +155,11 @@ def test_other_files_are_refused(tmp_path):
     arrays = certificate.to_arrays()
     header = str(arrays["certificate"]).replace('"version": 1', '"version": 99')
     np.savez(tmp_path / "future.npz", **arrays | {"certificate": np.array(header)})
-    for name, reason in (("other.npz", "no bestk"), ("text", "no npz"), ("future.npz", "99")):
+    for name, reason in (
+        ("other.npz", "no certificate of a model"),
+        ("text", "no npz"),
+        ("future.npz", "99"),
+    ):
         with pytest.raises(ValueError, match=reason):
             Certificate.load(tmp_path / name)
     with pytest.raises(FileNotFoundError):

@@ -53,10 +53,10 @@ def solved(written, name):
     return bestk.solve(X, y, written.K, alpha=written.ALPHA, fit_intercept=True, **own)
 
 
-def test_every_file_is_tested(files):
+def test_every_file_is_tested(files, written):
     endings = {kind: "json" if kind == "model" else "npz" for kind in KINDS}
     expected = {f"{k}-{n}.{endings[k]}" for k in KINDS for n in ("plain", "structure")}
-    assert {path.name for path in files.iterdir()} == expected
+    assert {path.name for path in files.iterdir()} == {*expected, written.LIST_CHECKPOINT}
 
 
 def test_certificates_verify(files, written, name):
@@ -116,3 +116,13 @@ def test_checkpoints_go_on(files, written, name):
     assert result.is_proven
     assert result.names == again.names
     assert result.certificate.verify(X, y)
+
+
+def test_checkpoints_of_lists_go_on(files, written):
+    X, y = written.data()
+    found = written.list_in(files / written.LIST_CHECKPOINT)
+    again = bestk.near_optimal(X, y, written.K, within=0.1, alpha=written.ALPHA)
+    assert found.complete
+    supports = {tuple(model.support.tolist()) for model in found.models}
+    assert supports == {tuple(model.support.tolist()) for model in again.models}
+    assert found.certificate.verify(X, y)

@@ -161,7 +161,8 @@ def test_hostile_names_and_targets(name):
         support=np.array([0]), values=np.array([2.0]), intercept=0.0, objective=1.0,
         is_borderline=False, all_names=(name,),
     )  # fmt: skip
-    assert model.to_latex(target=name) == rf"{symbol(name)} = 2\,{symbol(name)}"
+    times = r" \cdot " if name[:1].isdecimal() else r"\,"
+    assert model.to_latex(target=name) == f"{symbol(name)} = 2{times}{symbol(name)}"
     if "sympy" in sys.modules or pytest.importorskip("sympy"):
         assert {each.name for each in model.to_sympy().free_symbols} == {name}
 
@@ -179,3 +180,19 @@ def test_without_sympy_the_error_says_what_to_do(monkeypatch):
     assert result.to_latex().startswith("y = ")
     with pytest.raises(ImportError, match="pip install sympy"):
         result.to_sympy()
+
+
+def test_a_number_is_told_from_a_name_that_begins_with_one():
+    """Wavelengths, years: "0.5 1450 nm" could be read as one number and a unit, or as two."""
+    X, y, _ = bestk.datasets.make_synthetic(50, 4, k=2, rho=0.1)
+    X = pd.DataFrame(X, columns=["1450 nm", "a", "2012", "b"])
+    y = 2.5 * X["1450 nm"] - 1.5 * X["2012"] + 3.25 * X["a"]
+    result = bestk.solve(X, y, 3, constraints="a = 3.25")
+    assert result.equation() == "y = 2.5 * 1450 nm + 3.25 a - 1.5 * 2012"
+    (near,) = bestk.near_optimal(X, y, 3, below=1e-9).models
+    assert near.equation() == result.equation()
+    assert result.to_latex() == r"y = 2.5 \cdot \text{1450 nm} + 3.25\,a - 1.5 \cdot \text{2012}"
+    page = re.sub(r"<[^>]*>", "", result._repr_html_()).replace("\xa0", " ")
+    assert "y = 2.5 · 1450 nm + 3.25 a − 1.5 · 2012" in page
+    tied = bestk.solve(X, y, 3, constraints="a - 0.5 * 1450 nm >= 1")
+    assert tied.structure.constraint_words == ("1 <= -0.5 * 1450 nm + a",)

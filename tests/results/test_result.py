@@ -39,3 +39,10 @@ def test_message_and_printed_result_tell_the_essentials():
     assert text.endswith(result.status.advice)
     for number in (result.objective, *result.coef[result.support]):
         assert f"{number:.12f}"[:7] in text
+
+
+def test_coefficients_by_name():
+    X, y, _ = bestk.datasets.make_synthetic(100, 8, k=3)
+    result = bestk.Problem.from_data(X, y, feature_names=list("abcdefgh")).solve(3)
+    assert list(result.named_coef) == result.names
+    assert list(result.named_coef.values()) == result.coef[result.support].tolist()

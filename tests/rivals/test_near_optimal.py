@@ -258,7 +258,7 @@ def test_a_certificate_survives_a_file(tmp_path):
     assert again.threshold == found.threshold
     assert [m.support.tolist() for m in again.models] == [m.support.tolist() for m in found]
     found.best.certificate.save(path)
-    with pytest.raises(ValueError, match="no list of models"):
+    with pytest.raises(ValueError, match="no certificate of a list"):
         type(found.certificate).load(path)
 
 
@@ -420,10 +420,9 @@ def test_a_limit_leaves_a_checkpoint_to_go_on_from(force, tmp_path):
     assert_same(again.certificate, whole.certificate)
 
 
-def test_a_better_best_model_moves_the_threshold(monkeypatch):
-    """A first model that is not the best one makes a threshold that is too large."""
-    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=4, rho=0.9)
-    right = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
+@pytest.fixture
+def poor_start(monkeypatch):
+    """A first model that is far from the best one."""
     first_model = searching.first_model
 
     def poor(presolved, *others):
@@ -432,11 +431,64 @@ def test_a_better_best_model_moves_the_threshold(monkeypatch):
         first.coef, first.objective = first.problem.fit(first.support)
         return first
 
-    monkeypatch.setattr(searching, "first_model", poor)
+    return lambda: monkeypatch.setattr(searching, "first_model", poor)
+
+
+def test_a_better_best_model_moves_the_threshold(poor_start):
+    """A first model that is not the best one makes a threshold that is too large."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=4, rho=0.9)
+    right = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
+    poor_start()
     found = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.2)
     assert found.threshold == pytest.approx(right.threshold, rel=1e-12)
     assert [m.support.tolist() for m in found] == [m.support.tolist() for m in right]
     assert found.certificate.verify(X, y)
+
+
+def test_after_a_limit_the_best_model_is_listed(poor_start, monkeypatch):
+    """It may come last, when sizes below k have used up the limit."""
+    monkeypatch.setattr(searching, "_FEW", 0)
+    poor_start()
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=4, rho=0.9)
+    found = bestk.near_optimal(X, y, 3, alpha=0.1, within=0.01, node_limit=1)
+    assert found.status is Status.NODE_LIMIT
+    assert found.threshold == pytest.approx(1.01 * found.best.objective, rel=1e-12)
+    assert found.contains(found.best.support)
+    objectives = [model.objective for model in found]
+    assert objectives == sorted(objectives)
+
+
+def spectra(seed, n=50, p=200, parts=6):
+    """Mixtures with overlapping bands: neighbours are nearly copies, and beams are misled."""
+    rng = np.random.default_rng(seed)
+    centres, widths = rng.uniform(0, p, (parts, 4, 1)), rng.uniform(p / 30, p / 12, (parts, 4, 1))
+    bands = np.exp(-0.5 * ((np.arange(p) - centres) / widths) ** 2).sum(axis=1)
+    amounts = rng.uniform(0.0, 1.0, (n, parts))
+    X = amounts @ bands + 0.003 * rng.standard_normal((n, p))
+    y = amounts[:, 0] + 0.02 * rng.standard_normal(n)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y - y.mean()
+
+
+def test_a_list_of_wide_data_begins_with_a_good_model():
+    """With the threshold of a poor first model, thousands of nodes are not enough."""
+    X, y = spectra(1)
+    found = bestk.near_optimal(X, y, 5, alpha=1.0, within=0.01, node_limit=300, n_threads=1)
+    assert found.complete
+    assert found.n_nodes <= 300
+    assert found.best.objective < 0.999 * bestk.beam_search(X, y, 5, alpha=1.0).objective
+    assert found.certificate.verify(X, y)
+
+
+def test_ctrl_c_before_a_list_of_wide_data_begins():
+    X, y = spectra(1)
+
+    def press(snapshot):
+        raise KeyboardInterrupt
+
+    found = bestk.near_optimal(X, y, 5, alpha=1.0, within=0.01, callback=press)
+    assert found.status is Status.INTERRUPTED
+    assert not found.complete
+    assert found.contains(found.best.support)
 
 
 @pytest.mark.parametrize("threads", [2, 3])

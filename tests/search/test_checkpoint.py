@@ -184,16 +184,29 @@ def test_what_is_no_checkpoint_is_refused(tmp_path):
 def test_one_file_serves_one_search(tmp_path, method):
     problem = Problem.from_data(*data())
     argument = problem.solve(2) if method == "runner_up" else [1, 2]
-    with pytest.raises(ValueError, match="checkpoint serves one search"):
+    with pytest.raises(ValueError, match="checkpoint is for one search"):
         getattr(problem, method)(argument, checkpoint=tmp_path / "run.ckpt")
 
 
-def test_a_full_disk_does_not_end_the_run(tmp_path):
+def test_a_full_disk_does_not_end_the_run(tmp_path, monkeypatch):
+    def full(*paths):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("bestk.runs.checkpoint.os.replace", full)
     X, y = data()
-    path = tmp_path / "no folder" / "run.ckpt"
-    with pytest.warns(RuntimeWarning, match="no checkpoint was written"):
-        run = bestk.solve(X, y, 9, alpha=1e-3, checkpoint=path)
+    with pytest.warns(RuntimeWarning, match="no checkpoint was written.*No space left on device;"):
+        run = bestk.solve(X, y, 9, alpha=1e-3, checkpoint=tmp_path / "run.ckpt")
     assert run.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("no folder/run.ckpt", "checkpoint: cannot write .* no folder .*no folder; make it"),
+     ("", "checkpoint: .* is a folder; give the name of a file")],
+)  # fmt: skip
+def test_a_place_that_cannot_hold_a_file_is_said_before_the_run(tmp_path, name, message):
+    with pytest.raises(ValueError, match=message):
+        bestk.solve(None, None, 9, checkpoint=tmp_path / name)
 
 
 def go_on(path, ready, answer=None):

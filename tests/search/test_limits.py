@@ -11,8 +11,8 @@ from rich.console import Console
 import bestk
 from bestk import Advanced, Result, Snapshot, Status
 from bestk.search.batches import Batches
-from bestk.search.flight import Flight
 from bestk.search.root import Root
+from bestk.search.units.flight import Flight
 from bestk.show.progress import LiveDisplay
 from bestk.subtrees import explore as loop
 from bestk.supports.incumbent import Incumbent

@@ -128,6 +128,6 @@ def test_names_of_a_frame_are_used_throughout():
     assert path[2].equation("target").startswith("target = ")
     with pytest.raises(ValueError, match=r"no feature 'bb'; did you mean 'b'\?"):
         solve_path(frame, y, [2], include=["bb"])
-    with pytest.raises(ValueError, match="other column names"):
+    with pytest.raises(ValueError, match="its columns in another order than the data of the fit"):
         path[2].predict(frame[list("bacdef")])
     np.testing.assert_allclose(path[2].predict(frame), path[2].predict(X))

@@ -17,9 +17,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bestk
 from bestk import Status
-from bestk.selection.resampling import KINDS, resample_weights
 from bestk.selection.stability import stability
-from bestk.selection.stability_selector import StabilitySelector
+from bestk.selection.stability.resampling import KINDS, resample_weights
+from bestk.selection.stability.selector import StabilitySelector
 
 
 @pytest.fixture(scope="module")
@@ -343,7 +343,7 @@ def test_what_is_done_is_kept_when_a_run_is_ended(hard, n_threads, watch):
 
 
 def test_an_interrupt_of_the_thread_that_waits(hard, monkeypatch, nothing_is_left):
-    from bestk.selection import stability as module
+    from bestk.selection.stability import search as module
 
     def interrupted(jobs, **options):
         next(iter(jobs)).result()
@@ -357,7 +357,7 @@ def test_an_interrupt_of_the_thread_that_waits(hard, monkeypatch, nothing_is_lef
 
 
 def test_an_interrupt_before_anything_is_done(hard, monkeypatch):
-    from bestk.selection import stability as module
+    from bestk.selection.stability import search as module
 
     def interrupted(*args, **options):
         return replace(solve(*args, **options), status=Status.INTERRUPTED)
@@ -369,7 +369,7 @@ def test_an_interrupt_before_anything_is_done(hard, monkeypatch):
 
 
 def test_an_error_in_one_search_ends_all(easy_data, monkeypatch):
-    from bestk.selection.resampling import Resampling
+    from bestk.selection.stability.resampling import Resampling
 
     def failing(self, number):
         raise MemoryError("no room")
@@ -409,7 +409,7 @@ def test_a_display_for_all_searches(easy_data):
         ({"include": [0, 1, 2]}, ValueError, "include names 3 features, but k = 2"),
         ({"bounds": (1, 2)}, ValueError, "bounds must allow 0"),
         ({"n_threads": 0}, ValueError, "n_threads must be at least 1"),
-        ({"checkpoint": "file"}, ValueError, "a checkpoint serves one search"),
+        ({"checkpoint": "file"}, ValueError, "checkpoint is for one search"),
         ({"folds": 5}, TypeError, "unknown option 'folds'"),
         ({"initial_support": [0, 1, 2]}, ValueError, "initial_support has 3 features"),
         ({"feature_names": ["a"]}, ValueError, "feature_names must be 12 strings"),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.archive import Arrays, arrays_in, cut, header_in, value_in, version_in
+from bestk.base.archive import Arrays, arrays_in, cut, header_in, naming, value_in, version_in
 from bestk.base.question import Question
 from bestk.base.structure import Structure
 
@@ -219,7 +219,9 @@ class Certificate(Question):
         default, or four times the size of a larger file. It may come from a stranger: see
         "Files from strangers" in the documentation.
         """
-        return cls.from_arrays(arrays_in(path, max_bytes))
+        arrays = arrays_in(path, max_bytes)
+        with naming(path):
+            return cls.from_arrays(arrays)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays: what the file holds (see docs/certificates.md)."""
@@ -239,7 +241,7 @@ class Certificate(Question):
         arrays = Arrays(arrays)
         header = header_in(arrays, "certificate")
         if header.get("format") != FORMAT:
-            raise ValueError("this file holds no bestk certificate")
+            raise ValueError("this file holds no certificate of a model that bestk wrote")
         if version_in(header) != VERSION:
             raise ValueError(
                 f"the certificate has format version {header['version']}, this bestk reads "

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.archive import Arrays, arrays_in, cut, header_in, value_in, version_in
+from bestk.base.archive import Arrays, arrays_in, cut, header_in, naming, value_in, version_in
 from bestk.base.question import Question
 from bestk.base.structure import Structure
 from bestk.results.certificate import (
@@ -122,7 +122,9 @@ class CompletenessCertificate(Question):
     @classmethod
     def load(cls, path: str | Path, *, max_bytes: int | None = None) -> "CompletenessCertificate":
         """The list in a file; `max_bytes` as in :meth:`bestk.Certificate.load`."""
-        return cls.from_arrays(arrays_in(path, max_bytes))
+        arrays = arrays_in(path, max_bytes)
+        with naming(path):
+            return cls.from_arrays(arrays)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Named plain arrays: what the file holds."""
@@ -153,7 +155,7 @@ class CompletenessCertificate(Question):
         arrays = Arrays(arrays)
         header = header_in(arrays, "list")
         if header.get("format") != FORMAT:
-            raise ValueError("this file holds no list of models that bestk wrote")
+            raise ValueError("this file holds no certificate of a list that bestk wrote")
         if version_in(header) != VERSION:
             raise ValueError(
                 f"the list has format version {header['version']}, this bestk reads {VERSION}; "

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from bestk.structure.hierarchy import Monomial, readings_of
+from bestk.base.interactive import Latex
+from bestk.base.validation import require_count
+from bestk.structure.hierarchy import Monomial, begins_with_digit, readings_of
 
 # (value, name) of a term; the name None is that of the constant.
 Term = tuple[float, str | None]
@@ -109,6 +111,11 @@ def _factors_in(name: str) -> set[str]:
     return calls | variables
 
 
+def factor(name: str) -> str:
+    """A name behind a number, in plain text: " bmi", but " * 1450 nm"."""
+    return f" * {name}" if begins_with_digit(name) else f" {name}"
+
+
 # LaTeX ------------------------------------------------------------------------------------------
 
 TIMES = r"\,"
@@ -123,21 +130,24 @@ _ESCAPES = {
 }
 
 
-def latex(target: str, terms: Sequence[Term], reader: Reader, digits: int = 4) -> str:
+def latex(target: str, terms: Sequence[Term], reader: Reader, digits: int = 4) -> Latex:
     """``y = 2.1 - 0.3\\,a^{2}\\,b``, to be put between dollars."""
-    return f"{symbol(target)} = {latex_sum(terms, reader, digits)}"
+    return Latex(f"{symbol(target)} = {latex_sum(terms, reader, digits)}")
 
 
 def latex_sum(terms: Sequence[Term], reader: Reader, digits: int = 4) -> str:
     """The sum of some terms; those with coefficient zero are left out."""
+    require_count("digits", digits, least=1)
     shown = [(value, name) for value, name in terms if value != 0.0]
     products = [() if name is None else reader.product(name) for _, name in shown]
     symbols = _symbols({factor for product in products for factor in product})
     written = ""
     for (value, _), product in zip(shown, products, strict=True):
         number = _latex_number(abs(value), digits)
-        factors = [number, _latex_product(product, reader, symbols)] if product else [number]
-        written += f" {'-' if value < 0 else '+'} {TIMES.join(factors)}"
+        if product:
+            times = r" \cdot " if begins_with_digit(product[0]) else TIMES
+            number += times + _latex_product(product, reader, symbols)
+        written += f" {'-' if value < 0 else '+'} {number}"
     if not written:
         return "0"
     return written[3:] if written.startswith(" + ") else "-" + written[3:]

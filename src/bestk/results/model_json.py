@@ -6,6 +6,7 @@ Numbers are written so that they come back to the last bit; those that JSON lack
 
 import json
 import platform
+from errno import ENAMETOOLONG
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -81,9 +82,17 @@ def from_json(source: str | Path) -> Result:
         text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         content = json.loads(text)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"{where} is no JSON: {error}") from error
+        raise ValueError(
+            f"{where} is not JSON ({error}); pass what Result.to_json wrote"
+        ) from error
+    except OSError as error:
+        if error.errno != ENAMETOOLONG:
+            raise
+        raise ValueError(
+            "source is neither the name of a file nor what Result.to_json wrote"
+        ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"{where} holds no model that Result.to_json wrote")
+        raise ValueError(f"{where} holds no model; pass what Result.to_json wrote")
     if content.get("version") != VERSION:
         raise ValueError(
             f"{where} has format version {content.get('version')}, this bestk reads {VERSION}; use "

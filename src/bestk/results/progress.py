@@ -1,7 +1,11 @@
 """Who watches a run. The library itself never prints: the tree reports to one of these."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
+from bestk.base.settings import Settings
 from bestk.results.result import Snapshot
 
 
@@ -56,4 +60,31 @@ def make_progress(value: Any) -> Progress:
         return LiveDisplay().__enter__()
     if hasattr(value, "update") and hasattr(value, "close"):
         return value
-    raise TypeError("progress must be True, False, None or an object with update() and close()")
+    raise TypeError(
+        f"progress must be True, False, None or an object with update() and close(), got {value!r}"
+    )
+
+
+@contextmanager
+def one_display(settings: Settings, n_searches: int | None = None) -> Iterator[Settings]:
+    """``progress=True`` shows one display for many searches; None: nobody knows how many."""
+    if settings.progress is not True:
+        yield settings
+        return
+    from bestk.show.progress import LiveDisplay
+
+    with LiveDisplay(n_searches=n_searches or 1) as display:
+        yield replace(settings, progress=_Kept(display) if n_searches is None else display)
+
+
+class _Kept:
+    """A display that stays when a search ends."""
+
+    def __init__(self, display: Progress) -> None:
+        self._display = display
+
+    def update(self, snapshot: Snapshot) -> None:
+        self._display.update(snapshot)
+
+    def close(self) -> None:
+        pass

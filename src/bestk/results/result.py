@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.interactive import as_printed
 from bestk.base.structure import Structure
-from bestk.base.validation import as_matrix, names_of
+from bestk.base.validation import as_matrix, names_of, require_count, require_same_names
 from bestk.results import formula
 from bestk.results.certificate import Certificate
 from bestk.results.criteria import information_criterion
@@ -200,17 +201,18 @@ class Result:
         """Names of the chosen features; x0, x1, ... where the data had none."""
         return [self.name(j) for j in self.support]
 
+    @property
+    def named_coef(self) -> dict[str, float]:
+        """Coefficients of the chosen features by name; the intercept is not among them."""
+        return {self.name(j): float(self.coef[j]) for j in self.support}
+
     def name(self, feature: int) -> str:
         return self.feature_names[feature] if self.feature_names else f"x{feature}"
 
     def predict(self, X: Any) -> np.ndarray:
         """``intercept + X coef`` for rows X (n, p) in the column order of the fit."""
-        names = names_of(X)
-        if names and self.feature_names and names != self.feature_names:
-            raise ValueError(
-                "X has other column names, or another order, than the data of the fit; pass "
-                "X[list(result.feature_names)]"
-            )
+        way = "pass X[list(result.feature_names)]"
+        require_same_names("X", names_of(X), self.feature_names, "the data of the fit", way)
         X = as_matrix("X", X)
         if X.shape[1] != len(self.coef):
             raise ValueError(
@@ -240,7 +242,8 @@ class Result:
 
     def equation(self, target: str = "y", digits: int = 4) -> str:
         """The model as text, such as ``y = 152.1 + 5.7 bmi - 0.2 age``."""
-        terms = [(self.coef[j], f" {self.name(j)}") for j in self.support]
+        require_count("digits", digits, least=1)
+        terms = [(self.coef[j], formula.factor(self.name(j))) for j in self.support]
         if self.fit_intercept:
             terms.insert(0, (self.intercept, ""))
         if not terms:
@@ -296,6 +299,8 @@ class Result:
         from bestk.show import report
 
         return report.write(report.result_page(self, **options), path)
+
+    _repr_pretty_ = as_printed
 
     def _repr_html_(self) -> str:
         from bestk.show import report

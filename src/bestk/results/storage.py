@@ -27,6 +27,8 @@ def save(result: Result, path: str | Path) -> None:
     The certificate's entries (see :meth:`bestk.certificate.Certificate.save`) lie beside them, so
     the file is also one that ``bestk verify`` reads.
     """
+    if not isinstance(result, Result):
+        raise TypeError(f"result must be a bestk.Result, got one of {type(result).__name__}")
     run = {name: getattr(result, name) for name in _VALUES} | {"status": result.status.name}
     text = json.dumps(run, default=lambda number: number.item())
     entries = result.certificate.to_arrays() if result.certificate else {}
@@ -47,7 +49,10 @@ def load(path: str | Path, *, max_bytes: int | None = None) -> Result:
     entries = arrays_in(path, max_bytes)
     run = header_in(entries, "run")
     if not run:
-        raise ValueError(f"{path} was not written by bestk.storage.save")
+        raise ValueError(
+            f"{path} was not written by bestk.storage.save; pass a file that was, and read "
+            "certificates with bestk.Certificate.load"
+        )
     values = {f.name: _value(run, f) for f in fields(Result) if f.name in _VALUES}
     if values["status"] not in Status.__members__:
         raise ValueError(f"{path} is broken: there is no status {values['status']!r}")

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.rivals.models import NearModel, NearOptimal
 from bestk.search.collecting import Collected, Fitted
+
+Supported = TypeVar("Supported", Fitted, NearModel)
 
 
 class Searched(NamedTuple):
@@ -129,12 +131,31 @@ def _certificate(
     )
 
 
-def lowered(found: NearOptimal, threshold: float) -> NearOptimal:
-    """An incomplete list with a smaller threshold: what contains others may be missing now."""
+def joined(parts: list[Supported], models: list[Supported]) -> list[Supported]:
+    """Both, but for what contains another one: rounding may hide that a model can be smaller."""
+
+    def is_part(one: Supported, other: Supported) -> bool:
+        return bool(np.isin(one.support, other.support).all())
+
+    models = [model for model in models if not any(is_part(part, model) for part in parts)]
+    return models + [part for part in parts if not any(is_part(model, part) for model in models)]
+
+
+def lowered(
+    presolved: Presolved, found: NearOptimal, threshold: float, best: list[Fitted]
+) -> NearOptimal:
+    """An incomplete list with a smaller threshold: what contains others may be missing now.
+
+    What the `best` model consists of is listed, whether it was found in time or not.
+    """
+    limits = Limits(threshold=threshold, level=threshold, slack=0.0, share=found.within)
+    models = [model for model in found.models if model.objective <= threshold]
+    parts = [_model(presolved, one, found.best, limits, found.names) for one in best]
+    models = joined(parts, models)
     return replace(
         found,
         threshold=threshold,
-        models=tuple(model for model in found.models if model.objective <= threshold),
+        models=tuple(sorted(models, key=lambda model: model.objective)),
         complete_below=min(found.best.lower_bound, threshold),
         certificate=None,
     )

@@ -8,8 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.interactive import as_printed
 from bestk.base.structure import Structure
-from bestk.base.validation import as_features, as_matrix, require_count
+from bestk.base.validation import (
+    as_features,
+    as_matrix,
+    names_of,
+    pandas_for,
+    require_count,
+    require_same_names,
+)
 from bestk.problem.regression import Regression
 from bestk.results import formula
 from bestk.results.completeness import CompletenessCertificate
@@ -55,7 +63,7 @@ class NearModel:
         terms = [f"{self.intercept:.{digits}g}"] if self.intercept != 0.0 or not self.size else []
         for value, name in zip(self.values, self.names, strict=True):
             sign = "-" if value < 0 else "+" if terms else ""
-            terms.append(f"{sign} {abs(value):.{digits}g} {name}".strip())
+            terms.append(f"{sign} {abs(value):.{digits}g}{formula.factor(name)}".strip())
         return "y = " + " ".join(terms)
 
     def to_latex(self, target: str = "y", digits: int = 4) -> str:
@@ -254,7 +262,8 @@ class NearOptimal:
 
     def replacements(self, feature: Any) -> tuple[NearModel, ...]:
         """The listed models without a feature, best first: what can stand in for it."""
-        return self.filter(exclude=[feature])
+        gone = self._features("feature", [feature] if np.ndim(feature) == 0 else feature)
+        return self.filter(exclude=gone)
 
     # How far numbers may go ---------------------------------------------------------------------
 
@@ -296,6 +305,9 @@ class NearOptimal:
 
         Over all coefficients, the intercept among them, with an objective of at most the threshold.
         """
+        way = "pass the columns of the fit, in their order"
+        known = self.problem.feature_names
+        require_same_names("X", names_of(X), known, "the data of the fit", way)
         X = np.asarray(as_matrix("X", X), dtype=np.float64)
         if X.shape[1] != self.n_features:
             raise ValueError(
@@ -341,8 +353,7 @@ class NearOptimal:
 
         The size is a number of features; where there are groups, ``groups`` is that of groups.
         """
-        import pandas as pd
-
+        pd = pandas_for("to_frame")
         frame = pd.DataFrame([model.coef for model in self.models], columns=list(self.names))
         best = self.best.objective
         worse = [model.objective / best - 1.0 if best > 0 else 0.0 for model in self.models]
@@ -378,6 +389,13 @@ class NearOptimal:
 
         write_explorer(self, path, X=X)
 
+    _repr_pretty_ = as_printed
+
+    def _repr_html_(self) -> str:
+        from bestk.show.explorer import list_summary
+
+        return list_summary(self)
+
     def __str__(self) -> str:
         kind = f"the {len(self)} best of exactly {self.k}" if self.only_k else f"{len(self)} models"
         structure, unit, total = self.structure, "feature", f"{self.n_features} features"
@@ -394,12 +412,15 @@ class NearOptimal:
             lines.append("  complete     yes: no other model is below the threshold")
         else:
             lines.append(f"  complete     below {self.complete_below:.10g} only")
-        for word in ("necessary", "possible"):
-            some = self._named(getattr(self, word))
+        # What models have in common is not known before all of them are.
+        words = ("necessary", "possible") if self.complete else ("in all found", "in some")
+        for word, features in zip(words, (self.necessary, self.possible), strict=True):
+            some = self._named(features)
             shown = ", ".join(some[:12]) + (", ..." if len(some) > 12 else "")
             lines.append(f"  {word:<12} {shown or 'none'}")
-        useless = len(self._named(self.useless))
-        lines.append(f"  useless      {useless} {unit}{'s' if useless != 1 else ''}")
+        if self.complete:
+            useless = len(self._named(self.useless))
+            lines.append(f"  useless      {useless} {unit}{'s' if useless != 1 else ''}")
         copies = [(self.names[a], self.names[b]) for a, b in self.copies[:5]]
         lines += [f"  copies       {copy} repeats {original}" for copy, original in copies]
         lines += [] if structure is None else structure_lines(structure)

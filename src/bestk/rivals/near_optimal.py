@@ -8,12 +8,13 @@ an irreducible one. These are searched size by size: what contains a smaller one
 from time import perf_counter
 from typing import Any
 
-from bestk.base.cluster import client_for
+from bestk.base.cluster.client import client_for
 from bestk.base.settings import settings_of
 from bestk.base.validation import require_count, require_number
 from bestk.choices.run import Prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
+from bestk.results.progress import one_display
 from bestk.rivals.models import NearOptimal
 from bestk.rivals.searching import ListSearch
 from bestk.rivals.structured import near_optimal_choices
@@ -135,11 +136,11 @@ def near_optimal_of(
         require_count("n_best", n_best, least=1)
         if below is not None:
             raise ValueError("n_best and below ask for different lists; give one of them")
-    with small_blas(problem, settings):
+    with small_blas(problem, settings), one_display(settings) as settings:
         if asked.has_structure:
             if n_best is not None:
                 raise ValueError(
-                    "n_best does not go with groups, rules or constraints; use within or below"
+                    "n_best cannot be used with groups, rules or constraints; use within or below"
                 )
             prepared = Prepared.of(problem, asked)
             return near_optimal_choices(

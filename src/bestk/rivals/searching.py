@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 
 from bestk.base.settings import Settings
-from bestk.base.state import State
+from bestk.form.by_rows import MatrixByRows
 from bestk.form.presolve import Presolved
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
 from bestk.results.status import Status
-from bestk.rivals.listing import Limits, Searched, listed, lowered
+from bestk.rivals.listing import Limits, Searched, joined, listed, lowered
 from bestk.rivals.models import NearOptimal
 from bestk.rivals.stages import ListWriter, Stage, stage_in
 from bestk.rivals.starts import all_supports, good_supports
+from bestk.runs.checkpoint import Checkpoint
 from bestk.search.automatic_box import first_model
 from bestk.search.collecting import Collected, Collector, Fitted, NBest, TooMany, collect
 from bestk.search.lessons import Lessons
@@ -23,6 +24,8 @@ from bestk.subtrees.recorder import Recorder
 
 # A share of an objective that is not told from rounding.
 _ROUNDING = 1e-9
+# Nodes after which a search for a better first model of wide data gives up.
+_NODES_FIRST = 200
 # Supports of k features below a threshold that are few: each is fitted, with its parts.
 _FEW = 500
 
@@ -45,7 +48,7 @@ class ListSearch:
         self.first = first_model(presolved, k, starts, settings, self.lessons.fits)
         self.n_nodes = 0
         self.writer: ListWriter | None = None
-        self.saved: tuple[Stage, dict[str, State]] | None = None
+        self.saved: tuple[Stage, Checkpoint] | None = None
         if settings.checkpoint is not None:
             self.writer = ListWriter(settings, presolved, k, request)
             self.saved = stage_in(settings.checkpoint, presolved, k, request, settings)
@@ -55,20 +58,47 @@ class ListSearch:
 
     def within(self, share: float, most: int) -> NearOptimal:
         """Up to a share above the best; a better best model means another threshold."""
+        is_interrupted = self._improve_first()
         while True:
             objective = self.first.objective
             found = self.below((1.0 + share) * objective, most, share)
             if found.best.objective >= objective:
-                return found
+                break
             self.first.offer(found.best.support)
             if found.status not in (Status.OPTIMAL, Status.CONDITIONAL):  # a limit came
-                return lowered(found, (1.0 + share) * found.best.objective)
+                threshold = (1.0 + share) * found.best.objective
+                parts = self._with_first([], threshold)
+                found = lowered(self.presolved, found, threshold, parts)
+                break
+        return replace(found, status=Status.INTERRUPTED) if is_interrupted else found
+
+    def _improve_first(self) -> bool:
+        """Let a short search look for a better first model, if the data are wide.
+
+        Among many alike features a beam often misses the best model, and a threshold that is only a
+        little too large lets in far more than the list that was asked for. True after Ctrl-C.
+        """
+        form, settings = self.presolved.form, self.settings
+        if self.saved is not None or form is None or not isinstance(form.matrix, MatrixByRows):
+            return False
+        limit = _NODES_FIRST if settings.node_limit is None else settings.node_limit
+        settings = replace(settings, node_limit=min(limit, _NODES_FIRST))
+        starts = [self.first.support]
+        better = solve_presolved(
+            self.presolved, self.k, starts, settings, self.started, lessons=self.lessons
+        )
+        self.first.offer(better.support)
+        self.n_nodes += better.n_nodes
+        if better.status is not Status.INTERRUPTED:
+            return False
+        self.settings = replace(self.settings, node_limit=0)  # what is known, and no more
+        return True
 
     def below(self, threshold: float, most: int, share: float | None = None) -> NearOptimal:
         """All irreducible supports up to the threshold, or below what `most` of them allow."""
         level, searched, stage = threshold, None, self._stage
         if stage is not None and stage.name == "sizes":
-            level = stage.level
+            level = min(stage.level, threshold)
         else:
             searched = self._from_above(threshold, most)
         while searched is None:
@@ -157,9 +187,8 @@ class ListSearch:
         """What is known of the best model, where a limit came before it was found again."""
         if self.first.objective > level:
             return found
-        known = {one.support.tobytes() for one in found}
         parts = self._irreducible([self._fitted(self.first.support)], level)
-        return [*found, *(one for one in parts if one.support.tobytes() not in known)]
+        return joined(parts, found)
 
     def _fitted(self, support: np.ndarray) -> Fitted:
         fits, key = self.lessons.fits, support.tobytes()
@@ -224,23 +253,23 @@ class ListSearch:
         stage.members = lambda: [one.support for one in list(collector.found.values())]
         if self.writer is not None:
             self.writer.stage = stage
-        parts = self._saved_tree(stage, collector)
+        saved = self._saved_tree(stage, collector)
         args = self.presolved, size, collector, self.lessons, settings, self.started
-        collected = collect(*args, writer=self.writer, saved=parts)
+        collected = collect(*args, writer=self.writer, saved=saved)
         self.n_nodes += collected.n_nodes
         return collected
 
-    def _saved_tree(self, stage: Stage, collector: Collector) -> dict[str, State] | None:
+    def _saved_tree(self, stage: Stage, collector: Collector) -> Checkpoint | None:
         """The tree of a run that goes on, if it was in this stage, and its models."""
         if self.saved is None:
             return None
-        before, parts = self.saved
+        before, saved = self.saved
         self.saved = None
         if (before.name, before.size, before.level) != (stage.name, stage.size, stage.level):
             return None
         for support in before.members():
             collector.offer(support)
-        return parts
+        return saved
 
     def _slack(self, level: float) -> float:
         return _ROUNDING * level + PERFECT_FIT * self.problem.yy

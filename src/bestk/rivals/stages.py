@@ -16,6 +16,8 @@ from bestk.search.collecting import Collected
 from bestk.subtrees.covers import as_rows
 from bestk.subtrees.recorder import Recorder
 
+_NAMES = ("above", "sizes", "n best")
+
 
 @dataclass(kw_only=True)
 class Stage:
@@ -50,19 +52,25 @@ class Stage:
         return State(plain, arrays)
 
     @classmethod
-    def of(cls, state: State, settings: Settings) -> "Stage":
-        plain, arrays = state
-        collected = {}
-        rows = zip(plain["sizes"], plain["bounds"], plain["nodes"], plain["engines"], strict=True)
-        for size, bound, n_nodes, engine in rows:
-            recorder, prefix = Recorder(settings.record_limit), f"{size}/"
-            own = {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
-            recorder.restore(State({}, own))
-            collected[size] = Collected(Status.OPTIMAL, bound, n_nodes, recorder, engine)
-        members = _supports(arrays["members"])
+    def of(cls, state: State, presolved: Presolved, k: int, settings: Settings) -> "Stage":
+        """What :meth:`state` made, in a search for models of at most k features."""
+        p, most = presolved.problem.n_features, presolved.size(k)
+
+        def supports(name: str) -> list[np.ndarray]:
+            rows = state.integers(name, None, None, least=-1, below=p)
+            found = [np.unique(row[row >= 0]).astype(np.intp) for row in rows]
+            admitted = all(presolved.admits(support, most) for support in found)
+            state.require(admitted, name, "must list models that the question admits")
+            return found
+
+        state.require(state.plain.get("name") in _NAMES, "name", f"must be one of {_NAMES}")
+        first = state.distinct("first", p)
+        state.require(presolved.admits(first, most), "first", "is none that the question admits")
+        members = supports("members")
         return cls(
-            name=plain["name"], size=plain["size"], level=plain["level"], first=arrays["first"],
-            found=_supports(arrays["found"]), members=lambda: members, collected=collected,
+            name=state.plain["name"], size=state.count("size", below=k + 1),
+            level=state.number("level", 0.0), first=first, found=supports("found"),
+            members=lambda: members, collected=_collected_in(state, p, k, settings),
         )  # fmt: skip
 
 
@@ -82,8 +90,8 @@ class ListWriter(Writer):
 
 def stage_in(
     path: str | Path, presolved: Presolved, k: int, request: dict[str, Any], settings: Settings
-) -> tuple[Stage, dict[str, State]] | None:
-    """(where a run before this one was, the state of its tree); None if there is no such file."""
+) -> tuple[Stage, Checkpoint] | None:
+    """(where a run before this one was, with its tree); None if there is no such file."""
     if not Path(path).exists():
         return None
     saved = Checkpoint.read(path)
@@ -92,9 +100,23 @@ def stage_in(
             f"checkpoint: {path} is of another run; remove the file, or choose another name"
         )
     saved.require_same_question(presolved, k)
-    parts = dict(saved.parts)
-    return Stage.of(parts.pop(LIST), settings), parts
+    with saved.reading():
+        return Stage.of(saved.parts[LIST], presolved, k, settings), saved
 
 
-def _supports(rows: np.ndarray) -> list[np.ndarray]:
-    return [row[row >= 0].astype(np.intp) for row in rows]
+def _collected_in(state: State, p: int, k: int, settings: Settings) -> dict[int, Collected]:
+    """The searches of smaller sizes, each with the record of its proof."""
+    collected = {}
+    columns = [state.plain.get(name) for name in ("sizes", "bounds", "nodes", "engines")]
+    for row in zip(*columns, strict=True):
+        one = state._replace(
+            plain=dict(zip(("size", "bound", "nodes", "engine"), row, strict=True))
+        )
+        size, prefix = one.count("size", below=k + 1), f"{row[0]}/"
+        own = {n.removeprefix(prefix): a for n, a in state.arrays.items() if n.startswith(prefix)}
+        recorder = Recorder(settings.record_limit)
+        recorder.restore(one._replace(arrays=own), p)
+        bound, n_nodes = one.number("bound", finite=False), one.count("nodes")
+        engine = str(one.plain["engine"])
+        collected[size] = Collected(Status.OPTIMAL, bound, n_nodes, recorder, engine)
+    return collected

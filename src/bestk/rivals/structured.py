@@ -53,7 +53,7 @@ def near_optimal_choices(
     """All irreducible choices up to the threshold, or below what `max_models` of them allow."""
     if settings.checkpoint is not None:
         raise ValueError(
-            "checkpoint does not go with lists of models with groups, rules or constraints; "
+            "checkpoint cannot be used for lists of models with groups, rules or constraints; "
             "leave it out"
         )
     best = solve_prepared(prepared, k, [], settings, started)

@@ -3,6 +3,8 @@
 import json
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, fields
 from pathlib import Path
 from time import perf_counter
@@ -48,6 +50,7 @@ class Checkpoint(NamedTuple):
 
     header: dict[str, Any]
     parts: dict[str, State]
+    path: Any
 
     @classmethod
     def read(cls, path: str | Path) -> "Checkpoint":
@@ -59,7 +62,9 @@ class Checkpoint(NamedTuple):
             ) from None
         header = header_in(arrays, "checkpoint")
         if header.get("format") != FORMAT:
-            raise ValueError(f"{path} is no checkpoint of bestk")
+            raise ValueError(
+                f"{path} is no checkpoint of bestk; pass the file that solve(checkpoint=...) wrote"
+            )
         if version_in(header) != VERSION:
             raise ValueError(
                 f"{path} is a checkpoint of format {header['version']}, this bestk reads {VERSION};"
@@ -68,13 +73,13 @@ class Checkpoint(NamedTuple):
         try:
             del arrays["checkpoint"]
             plain = _checked(header)
-            parts = {name: State(value_in(plain, name, dict), Arrays()) for name in plain}
+            parts = {name: State(value_in(plain, name, dict), Arrays(), name) for name in plain}
             for name, array in arrays.items():
                 part, _, own = name.partition(".")
                 parts[part].arrays[own] = array
         except (KeyError, ValueError) as error:
-            raise ValueError(f"{path} is a broken checkpoint; solve again") from error
-        return cls(header, parts)
+            raise _broken(path, error) from error
+        return cls(header, parts, path)
 
     @property
     def question(self) -> dict[str, Any]:
@@ -85,7 +90,14 @@ class Checkpoint(NamedTuple):
     def structure(self) -> Structure | None:
         """That of the run, if it had one."""
         part = self.parts.get(STRUCTURE)
-        return None if part is None else Structure.from_arrays(part.arrays)
+        if part is None:
+            return None
+        with self.reading():
+            structure = Structure.from_arrays(part.arrays)
+            if structure is None:
+                part.refuse("groups", "is missing")
+            structure.require_sound()
+        return structure
 
     @property
     def box(self) -> float | None:
@@ -94,29 +106,40 @@ class Checkpoint(NamedTuple):
 
     def restore(self, tree: Restored) -> None:
         """Put a fresh tree into the saved state."""
-        try:
+        with self.reading():
             tree.restore(self.parts)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever is wrong with a state is an error that names the file."""
+        try:
+            yield
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            raise ValueError("this is a broken checkpoint; solve again") from error
+            raise _broken(self.path, error) from error
 
     def settings(self, options: dict[str, Any]) -> Settings:
         """Those of the run, with other options where given."""
-        saved = self.header["options"] | {"advanced": Advanced(**self.header["advanced"])}
+        with self.reading():
+            saved = self.header["options"] | {"advanced": Advanced(**self.header["advanced"])}
+            settings_of(saved)
         settings = settings_of(saved | options)
         if settings.gap_tol < saved["gap_tol"]:
             raise ValueError(
-                f"gap_tol cannot be smaller than that of the run, {saved['gap_tol']:g}: nodes "
-                "within it have been given up; solve again"
+                f"gap_tol cannot be smaller than {saved['gap_tol']:g}, that of the run: what lies "
+                "within it was given up; leave gap_tol out, or solve again"
             )
         return settings
 
     def require_same_question(self, searched: Searched, k: int) -> None:
         asked = _identity(searched, searched.question(k))
         if {name: self.header[name] for name in asked} != asked:
-            raise ValueError(
-                "the checkpoint is of a run on other data or another problem; pass the data and "
-                "options of that run, or solve again without this checkpoint"
-            )
+            raise self.of_other_run()
+
+    def of_other_run(self) -> ValueError:
+        return ValueError(
+            f"{self.path} is a checkpoint of a run on other data or another problem; pass the data "
+            "and options of that run, or solve again without this checkpoint"
+        )
 
 
 class Writer:
@@ -151,10 +174,23 @@ class Writer:
                 os.fsync(file.fileno())
             os.replace(draft, self.path)
         except OSError as error:
-            warnings.warn(f"no checkpoint was written: {error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"no checkpoint was written to {self.path}: {error.strerror or error}; the run "
+                "goes on, but would be lost if it were killed. Free space on the disk, or give "
+                "the name of a file that can be written",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         finally:
             draft.unlink(missing_ok=True)
         self.last = perf_counter()
+
+
+def _broken(path: Any, error: Exception) -> ValueError:
+    why = str(error).removeprefix("the file is broken: ")
+    if isinstance(error, KeyError):
+        why = f"{error} is missing"
+    return ValueError(f"{path} is a broken checkpoint: {why}; solve again without it")
 
 
 def _identity(searched: Searched, question: Question) -> dict[str, Any]:
@@ -172,8 +208,16 @@ def _checked(header: dict[str, Any]) -> dict[str, Any]:
     if set(options) - set(_OPTIONS) or set(advanced) - {own.name for own in fields(Advanced)}:
         raise ValueError("the options of the run are unknown")
     question = value_in(header, "question", dict)
-    for own in fields(Question):
-        value_in(question, own.name, object)
+    if value_in(question, "k", int) < 0:
+        raise ValueError("question.k must be at least 0")
+    value_in(question, "alpha", float)
+    for name in ("fit_intercept", "is_box_assumed"):
+        value_in(question, name, bool)
+    kinds = dict.fromkeys(("include", "exclude", "free"), (int,))
+    for name, own in (kinds | dict.fromkeys(("lower", "upper"), (int, float))).items():
+        if any(type(value) not in own for value in value_in(question, name, list)):
+            raise ValueError(f"question.{name} must be a list of numbers")
+    value_in(question, "structure", list, type(None))
     parts = value_in(header, "parts", dict)
     del header["parts"]
     return parts

@@ -61,5 +61,8 @@ class Watch:
 
     def restore(self, state: State) -> None:
         """Time and history of a run that goes on; its limits start anew."""
-        self.started -= state.plain["seconds"]
-        self.history = [tuple(row) for row in state.arrays["history"].tolist()]
+        history = state.reals("history", None, 4, finite=False)
+        is_counted = (np.abs(history[:, :2]) < 2**52).all()
+        state.require(is_counted, "history", "must have seconds and numbers of nodes")
+        self.started -= state.number("seconds", 0.0)
+        self.history = [tuple(row) for row in history.tolist()]

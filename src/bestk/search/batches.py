@@ -13,9 +13,9 @@ from bestk.base.tuning import tuning
 from bestk.bounds.node_batch import NodeBatch
 from bestk.search import branching
 from bestk.search.bounder import Bounder
-from bestk.search.closing import Closing
 from bestk.search.improvement import Improver
 from bestk.search.space import Space
+from bestk.search.units.closing import Closing
 from bestk.subtrees.covers import feature_of_cover, is_covered
 from bestk.subtrees.frontier import Node
 

@@ -198,16 +198,33 @@ class Bounder:
         return State(plain, arrays)
 
     def restore(self, state: State, form: StandardForm) -> None:
-        plain, arrays = state
-        first, split = Split(t=arrays["first"]), Split(t=arrays["split"])
+        known = self.recorder.recorded  # which `start` and `use` add to
+        first, split, ascended = (
+            Split(t=state.reals(name, form.p)) for name in ("first", "split", "ascended")
+        )
         self.start(form, first)
-        if "lo" in arrays:
-            self.narrow(Box(arrays["lo"], arrays["hi"]))
-        self.ascent = SplitAscent(self.form, Split(t=arrays["ascended"]), self.workers)
+        if "lo" in state.arrays:
+            self.narrow(_box_in(state, form))
+        self.ascent = SplitAscent(self.form, ascended, self.workers)
         self.use(split)
-        if "core" in arrays and isinstance(self.method, Descent):
-            self.method.start_from(arrays["core"])
-        if plain["uses_clusters"]:
+        if "core" in state.arrays and isinstance(self.method, Descent):
+            core = state.integers("core", None, below=form.p)
+            state.require(len(np.unique(core)) == len(core), "core", "must list features once")
+            self.method.start_from(core.astype(np.intp))
+        if state.flag("uses_clusters"):
             self.clusters = cluster_bound(form, first.smallest)
-        for name in self._PLAIN:
-            setattr(self, name, plain[name])
+        for name in ("n_bounded", "n_units"):
+            setattr(self, name, state.count(name))
+        for name in ("bounding", "preparing", "ascending", "scanning", "next_split"):
+            setattr(self, name, state.number(name, 0.0))
+        self.split_number = state.count("split_number", -1, known.n_splits)
+        self.outside = state.number("outside", finite=False)
+        self.may_narrow, self.has_best = state.flag("may_narrow"), state.flag("has_best")
+
+
+def _box_in(state: State, form: StandardForm) -> Box:
+    """A box with zero in it, within that of the form."""
+    lo, hi = (state.reals(name, form.p, finite=False) for name in ("lo", "hi"))
+    for name, is_within in (("lo", lo >= form.lo), ("hi", hi <= form.hi)):
+        state.require((is_within & (lo <= 0.0) & (hi >= 0.0)).all(), name, "must narrow the box")
+    return Box(lo, hi)

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bestk.base.settings import Settings
-from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.devices.opening import open_device
 from bestk.form.presolve import Presolved
@@ -20,7 +19,7 @@ from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression
 from bestk.results.progress import make_progress
 from bestk.results.status import Status
-from bestk.runs.checkpoint import Writer
+from bestk.runs.checkpoint import Checkpoint, Writer
 from bestk.search.lessons import Lessons
 from bestk.search.tree import Tree
 from bestk.subtrees.covers import as_rows, contains_one
@@ -152,11 +151,11 @@ def collect(
     settings: Settings,
     started: float,
     writer: Writer | None = None,
-    saved: dict[str, State] | None = None,
+    saved: Checkpoint | None = None,
 ) -> Collected:
     """Offer everything below its level to the collector, for models of at most k features.
 
-    `saved` is the state of a run that goes on; what it had found is offered by the caller.
+    `saved` is what a run that goes on has left; what it had found is offered by the caller.
     """
     size = presolved.size(k)
     if size <= 0 or size <= len(presolved.inside):
@@ -174,7 +173,7 @@ def collect(
                 presolved, size, collector, lessons, settings, pool, progress, started, writer
             )
             if saved is not None:
-                tree.restore(saved)
+                saved.restore(tree)
             status = tree.run()
             words = pool.words
     finally:

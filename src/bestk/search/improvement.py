@@ -37,15 +37,28 @@ class Improver:
         return State({}, {"seen": np.array(rows, dtype=np.intp)})
 
     def restore(self, state: State) -> None:
-        self.seen = {row.tobytes() for row in state.arrays["seen"]}
+        seen = state.arrays["seen"]
+        if seen.size:
+            self.seen = {row.tobytes() for row in state.integers("seen", None, None)}
 
     def search(self, form: StandardForm, inside: np.ndarray, k: int, width: int) -> None:
-        """Beam search and swaps from a set of features."""
+        """Beam search and swaps from a set of features, and from the best model so far.
+
+        That one may be of another size or penalty: as it is, it would hide what k allows.
+        """
         if form.p <= k:
             self.incumbent.offer(form.features)  # nothing to choose
-        else:
-            found = beam_supports(form, inside, k, width=width, stop=self.stop)[0]
-            self.polish(form, found, inside)
+            return
+        known = np.flatnonzero(np.isin(form.features, self.incumbent.support))
+        self._grow(form, inside, inside, k, width)
+        if len(inside) < len(known) <= k:
+            self._grow(form, np.union1d(known, inside), inside, k, width=1)
+
+    def _grow(
+        self, form: StandardForm, start: np.ndarray, inside: np.ndarray, k: int, width: int
+    ) -> None:
+        found = beam_supports(form, start, k, width=width, stop=self.stop)[0]
+        self.polish(form, found, inside)
 
     def round(self, form: StandardForm, inside: np.ndarray, k: int, nodes: Sequence[Node]) -> None:
         """Complete IN by the largest relaxed coefficients; swaps where that beats the incumbent."""

@@ -16,8 +16,8 @@ from bestk.bounds.split import first_split
 from bestk.form.standard_form import StandardForm
 from bestk.search.batches import Batches, Origin
 from bestk.search.bounder import Bounder
-from bestk.search.closing import Closing
 from bestk.search.space import Space
+from bestk.search.units.closing import Closing
 
 
 class Root:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bestk.base.dense import open_dense
+from bestk.base.device.dense import open_dense
 from bestk.base.fingerprint import fingerprint
 from bestk.base.settings import Settings
 from bestk.base.threads import Workers, blas_threads, default_threads

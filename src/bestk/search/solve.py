@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.cluster import client_for
-from bestk.base.settings import Advanced, Settings, settings_of
+from bestk.base.cluster.client import client_for
+from bestk.base.settings import Advanced, settings_of
 from bestk.base.validation import as_features, is_auto, require_count
 from bestk.choices.run import Prepared, solve_prepared
 from bestk.form.presolve import Presolved
@@ -70,10 +70,11 @@ def solve(
         Features that must, or must not, be in the model. Included ones count in k.
     free : list of column names or indices, or mask
         Features that every model may use without being counted in k: a trend, controls.
-    groups : p labels, or {name: columns}, or None
+    groups : p labels, or {name: columns}, or a function of the column names, or None
         Features that enter a model, or stay out of it, together: the levels of a factor. k then
         counts groups; a feature that is in no group is one of its own. See
-        :func:`bestk.groups_of`.
+        :func:`bestk.groups_of`. A function takes the tuple of all column names and returns one of
+        the others; :func:`bestk.groups_by_source` makes one for pipelines.
     rules : list of rules, or None
         Which features, or groups, may be chosen together: functions of :mod:`bestk.rules`.
     constraints : scipy.optimize.LinearConstraint, or list of them or of strings, or None
@@ -86,7 +87,7 @@ def solve(
     initial_support : list of names or indices, or None
         A model to start from, at most k features.
     gap_tol : float
-        The run ends when ``(objective - lower_bound) / objective`` is at most this.
+        The run ends when ``(objective - lower_bound) / objective`` is at most this; less than 1.
     time_limit, node_limit, memory_limit : float (seconds), int, float (bytes of the tree), or None
         Limits stop a run; the best model and a bound that holds come back.
     search : {"best-first", "breadth-first", "depth-first"}
@@ -128,21 +129,23 @@ def solve(
     """
     started = perf_counter()
     client = client_for(X, client)
-    settings = Settings(
-        gap_tol=gap_tol,
-        time_limit=time_limit,
-        node_limit=node_limit,
-        memory_limit=memory_limit,
-        search=search,
-        bound=bound,
-        progress=progress,
-        callback=callback,
-        n_threads=n_threads,
-        device=device,
-        client=client,
-        checkpoint=checkpoint,
-        checkpoint_interval=checkpoint_interval,
-        advanced=advanced or Advanced(),
+    settings = settings_of(
+        {
+            "gap_tol": gap_tol,
+            "time_limit": time_limit,
+            "node_limit": node_limit,
+            "memory_limit": memory_limit,
+            "search": search,
+            "bound": bound,
+            "progress": progress,
+            "callback": callback,
+            "n_threads": n_threads,
+            "device": device,
+            "client": client,
+            "checkpoint": checkpoint,
+            "checkpoint_interval": checkpoint_interval,
+            "advanced": advanced,
+        }
     )
     k = require_count("k", k, least=0)
     problem = Regression.from_data(
@@ -208,7 +211,8 @@ def resume(
     Returns
     -------
     Result
-        Seconds, nodes and history of the whole run, and one certificate for all of it. After a
+        Seconds, nodes and history of the whole run, and one certificate for all of it. What the
+        checkpoint has proven is believed; the certificate can be verified on the data. After a
         kill the tree is the same as that of a run that was never stopped, of wide data up to
         rounding.
     """
@@ -216,16 +220,19 @@ def resume(
     saved = Checkpoint.read(checkpoint)
     if LIST in saved.header:
         raise ValueError(
-            f"{checkpoint} is of a list of models: call near_optimal with checkpoint= to go on"
+            f"{checkpoint} is the checkpoint of a list of models; to go on, call "
+            f"bestk.near_optimal(..., checkpoint={str(checkpoint)!r}) as before"
         )
     question, box = saved.question, saved.box
     asked = {name: options.pop(name, question[name]) for name in ("k", *_CHOICES)}
     again = {name: options.pop(name) for name in _STRUCTURE if name in options}
     options["client"] = client_for(X, options.get("client"))
     settings = saved.settings({"checkpoint": checkpoint} | options)
+    if problem is not None and not isinstance(problem, Regression):
+        raise TypeError(f"problem must be a bestk.Problem, got one of {type(problem).__name__}")
+    if (X is None or y is None) if problem is None else (X is not None or y is not None):
+        raise TypeError("resume needs the data of the run: either X and y, or problem=")
     if problem is None:
-        if X is None or y is None:
-            raise TypeError("resume needs the data of the run: X and y, or problem=")
         problem = Regression.from_data(
             X,
             y,
@@ -241,7 +248,9 @@ def resume(
     elif problem.chooses_box:  # which the run has done, unless there was nothing to choose
         bounds = None if box is None else (question["lower"], question["upper"])
         problem = replace(problem.with_bounds(bounds), box=box)
-    k, structure = asked["k"], saved.structure
+    k, structure = require_count("k", asked["k"], least=0), saved.structure
+    if structure is not None and len(structure.groups) != problem.n_features:
+        raise saved.of_other_run()
     with small_blas(problem, settings):
         if structure is not None or any(part is not None for part in again.values()):
             parts = again or {"structure": structure}
@@ -275,7 +284,8 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     start = as_features("initial_support", initial_support, p, names)
     if presolved.counted(start) > k:
         raise ValueError(
-            f"initial_support has {presolved.counted(start)} features, but k = {k}; name at most k"
+            f"initial_support has {presolved.counted(start)} features, but k = {k}; name at most "
+            f"{k}, or raise k"
         )
     if np.isin(start, presolved.exclude).any():
         raise ValueError(
@@ -317,7 +327,7 @@ def beam_search(
             'bounds="auto" chooses a box for a proof, and beam_search makes none; leave bounds '
             "out, or give a pair (lower, upper)"
         )
-    options = Advanced(beam_width=width)
+    options = Advanced(beam_width=require_count("width", width, least=1))
     problem = Regression.from_data(
         X,
         y,

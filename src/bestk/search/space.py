@@ -6,6 +6,7 @@ import numpy as np
 
 from bestk.base.constants import FREE, IN, OUT
 from bestk.base.settings import Settings
+from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.form.presolve import Presolved
@@ -13,7 +14,7 @@ from bestk.form.standard_form import StandardForm
 from bestk.results.gaps import PERFECT_FIT
 from bestk.search.lessons import Lessons
 from bestk.subtrees.covers import among
-from bestk.subtrees.frontier import Frontier, Node
+from bestk.subtrees.frontier import Frontier, Node, nodes_in
 from bestk.subtrees.recorder import Recorder
 from bestk.supports import enumeration
 from bestk.supports.incumbent import Incumbent
@@ -171,6 +172,16 @@ class Space:
         for node in [*nodes, *queued]:
             cost = node.cost if np.isinf(node.cost) else self.price(node.state).cost
             self.frontier.push(node._replace(cost=cost))
+
+    def nodes_in(self, state: State) -> list[Node]:
+        """Nodes of a checkpoint, in the numbers of the form."""
+        return nodes_in(state, self.form.p, self.inside, self.k, self.recorder.recorded)
+
+    def close_decided(self, node: Node) -> None:
+        """A node with a single support, which is judged on the data."""
+        self.n_nodes += 1
+        self.offer([np.flatnonzero(node.state == IN)])
+        self.recorder.close_by_enumeration(node.number)
 
     def root_node(self) -> Node:
         state = np.zeros(self.form.p, dtype=np.int8)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bestk.base.cluster import ClusterLost
+from bestk.base.cluster.client import ClusterLost
+from bestk.base.constants import FREE
 from bestk.base.settings import Settings
 from bestk.base.state import State
 from bestk.base.threads import Workers
@@ -14,14 +15,14 @@ from bestk.runs.checkpoint import Writer
 from bestk.runs.watch import Watch
 from bestk.search.batches import Batches
 from bestk.search.bounder import Bounder
-from bestk.search.closing import Closing
-from bestk.search.flight import Flight
 from bestk.search.improvement import Improver
 from bestk.search.lessons import Lessons
 from bestk.search.root import Root
 from bestk.search.space import Space
+from bestk.search.units.closing import Closing
+from bestk.search.units.flight import Flight
 from bestk.subtrees.engines import engine_for
-from bestk.subtrees.frontier import nodes_in, state_of
+from bestk.subtrees.frontier import state_of
 from bestk.supports.enumeration import LimitReached
 from bestk.supports.incumbent import Incumbent
 
@@ -41,7 +42,8 @@ class Tree:
         started: float,
         writer: Writer | None = None,
     ) -> None:
-        self.settings, self.workers, self.writer = settings, workers, writer
+        self.presolved, self.settings, self.workers = presolved, settings, workers
+        self.writer = writer
         stop = self._should_stop
         self.watch = Watch(settings, progress, started)
         self.space = Space(presolved, k, incumbent, lessons, settings, workers)
@@ -183,24 +185,43 @@ class Tree:
 
     def restore(self, parts: dict[str, State]) -> None:
         """Put a fresh tree into a saved state."""
-        space, root = self.space, self.root
-        plain, arrays = parts["tree"]
-        for name in self._PLAIN:
-            setattr(space, name, plain[name])
-        root.is_open = plain["is_open"]
-        if len(arrays["features"]) < space.form.p:
-            keep = np.searchsorted(space.form.features, arrays["features"])
-            space.form = space.form.restricted(keep)
-        space.inside, space.root_state = arrays["inside"], arrays["root_state"]
-        if plain["clustered"] is not None:  # of this form, or of one before it
-            root.clustered = space.form if plain["clustered"] else space.lessons.form
-        space.incumbent.offer(arrays["support"])
+        space, root, state = self.space, self.root, parts["tree"]
+        space.recorder.restore(parts["recorder"], space.incumbent.problem.n_features)
+        space.proven, space.root_bound = state.number("proven"), state.number("root_bound")
+        space.dropped = state.number("dropped", finite=False)
+        space.n_nodes = state.count("n_nodes")
+        space.root_number = state.count("root_number", -1, space.recorder.recorded.n_nodes)
+        root.is_open = state.flag("is_open")
+        self._restore_form(state)
+        if state.plain["clustered"] is not None:  # of this form, or of one before it
+            root.clustered = space.form if state.flag("clustered") else space.lessons.form
+        support = state.distinct("support", space.incumbent.problem.n_features)
+        admitted = self.presolved.admits(support, space.k)
+        state.require(admitted, "support", "is none that the question admits")
+        space.incumbent.offer(support)
         self.watch.restore(parts["watch"])
         self.improver.restore(parts["improver"])
-        self.closing.saved = parts["closing"].plain["saved"]
-        space.recorder.restore(parts["recorder"])
+        self.closing.restore(parts["closing"])
         if root.is_open:
             self.bounder.restore(parts["bounder"], space.form)
-        for node in nodes_in(parts["nodes"]):
-            space.frontier.push(node)
+        for node in space.nodes_in(parts["nodes"]):
+            if (node.state == FREE).any():
+                space.frontier.push(node)
+            else:  # it was being closed when the checkpoint was written
+                space.close_decided(node)
         self.flight.restore(parts["flight"])
+
+    def _restore_form(self, state: State) -> None:
+        """With the features that were left, those that every model has among them."""
+        space, p = self.space, self.space.incumbent.problem.n_features
+        features, required = state.distinct("features", p), space.form.features[space.inside]
+        known = len(features) and np.isin(features, space.form.features).all()
+        state.require(known, "features", "must be features that can enter a model")
+        inside = state.distinct("inside", len(features))
+        has_all = len(inside) <= space.k and np.isin(required, features[inside]).all()
+        state.require(has_all, "inside", "must have what every model has, at most k features")
+        if len(features) < space.form.p:
+            space.form = space.form.restricted(np.searchsorted(space.form.features, features))
+        space.inside = inside
+        if self.root.is_open:
+            space.root_state = state.integers("root_state", len(features), below=3).astype(np.int8)

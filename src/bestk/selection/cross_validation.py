@@ -7,14 +7,22 @@ once, whatever the number of folds, sizes and penalties.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from bestk.base.fingerprint import DataDigest
+from bestk.base.interactive import as_printed
 from bestk.base.settings import Settings, settings_of
 from bestk.base.tuning import tuning
-from bestk.base.validation import as_penalties, require_choice, require_count
+from bestk.base.validation import (
+    as_penalties,
+    require_choice,
+    require_count,
+    require_flag,
+    require_some_weight,
+)
 from bestk.choices.run import possible_sizes, structure_asked
 from bestk.problem.moments import Moments, is_wide
 from bestk.problem.rows import (
@@ -29,6 +37,7 @@ from bestk.problem.rows import (
     origin_of,
 )
 from bestk.problem.table import Table
+from bestk.results.progress import one_display
 from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.selection.jobs import run_jobs
@@ -142,6 +151,8 @@ class CrossValidation:
 
         return report.write(report.cv_page(self, **options), path)
 
+    _repr_pretty_ = as_printed
+
     def _repr_html_(self) -> str:
         from bestk.show import report
 
@@ -222,13 +233,14 @@ def cross_validate(
         if len(path) < len(sizes):
             left_out = sorted(set(sizes) - set(path))
             raise NoModel(
-                f"with k = {left_out[0]} no model of fold {fold} satisfies the constraints; leave "
-                "that size out of ks"
+                f"with k = {left_out[0]} no model of fold {fold} (counted from 0) satisfies the "
+                "constraints; leave that size out of ks"
             )
         return path
 
     jobs = [(fold, alpha) for fold in range(len(folds)) for alpha in penalties]
-    found = iter(run_jobs(run, jobs, settings, n_jobs, n_searches=len(sizes)))
+    with one_display(settings, len(jobs) * len(sizes)) as watched:
+        found = iter(run_jobs(run, jobs, watched, n_jobs, n_searches=len(sizes)))
     by_fold = [[next(found) for _ in penalties] for _ in folds]
     paths = tuple(zip(*by_fold, strict=True))
     errors = [
@@ -266,6 +278,8 @@ def cross_validate_batches(
     asked = Asked.taken_from(options)
     settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
+    seed = require_count("seed", seed, least=0, most=inf)
+    require_flag("fit_intercept", fit_intercept)
     wide, checked = joined_if_wide(checked_batches(batches))
     if wide is not None:
         problem, folds = _of_wide(wide, n_folds, seed, fit_intercept, bounds)
@@ -323,6 +337,8 @@ def cross_validate_table(
     asked = Asked.taken_from(options)
     settings = settings_of(options).for_many()
     n_folds = require_count("n_folds", n_folds, least=2)
+    seed = require_count("seed", seed, least=0, most=inf)
+    require_flag("fit_intercept", fit_intercept)
     if table.is_wide:
         rows = Batch(0, *table.gathered(), table.names)
         problem, folds = _of_wide(rows, n_folds, seed, fit_intercept, bounds)
@@ -366,6 +382,16 @@ def _of_sums(
     return problem, [fold(part) for part in parts]
 
 
+def _require_weights(weight: np.ndarray, splits: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Rows to fit, and rows to judge by, need some weight."""
+    require_some_weight(weight.sum())
+    if any(not weight[rows].sum() > 0.0 for split in splits for rows in split):
+        raise ValueError(
+            "sample_weight is zero for all rows of a fold, or for all other rows; use fewer folds, "
+            "or folds of shuffled rows, such as cv=KFold(5, shuffle=True)"
+        )
+
+
 def folds_of_data(
     X: np.ndarray,
     y: np.ndarray,
@@ -379,6 +405,9 @@ def folds_of_data(
     Where the held-out parts partition the rows, as in k-fold cross-validation, each part is summed
     up once. Other schemes, and columns too large or small to square, sum up their training rows.
     """
+
+    if weight is not None:
+        _require_weights(weight, splits)
 
     def chosen(rows: Any) -> Rows:
         return Rows(X[rows], y[rows], None if weight is None else weight[rows])

@@ -24,17 +24,21 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from bestk.base.cluster import client_for
-from bestk.base.collections import is_collection
+from bestk.base.cluster.client import client_for
+from bestk.base.cluster.collections import is_collection
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.validation import (
+    as_real,
     names_of,
     require_count,
     require_distinct,
+    require_flag,
     require_numeric_columns,
+    require_unmasked,
 )
 from bestk.problem.rows import Rows
 from bestk.problem.table import Table
+from bestk.results.progress import one_display
 from bestk.results.result import Result
 from bestk.rivals.models import NearOptimal
 from bestk.rivals.near_optimal import near_optimal_of
@@ -140,19 +144,7 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
 
     def _checked(self, X, y, sample_weight):
-        require_distinct(names_of(X))
-        try:
-            X, y = validate_data(
-                self, X, y, dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-            )
-        except ValueError:
-            require_numeric_columns("X", X)  # says more, if that is the reason
-            raise
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-        return X, y, sample_weight
+        return checked_rows(self, X, y, sample_weight, multi_output=True)
 
     def __sklearn_clone__(self) -> Self:
         return clone_with_client(self)
@@ -187,6 +179,27 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         for name, value in values.items():
             setattr(self, name, value if many else _plain(value[0]))
         warn_of_open_gaps(results)
+
+
+def checked_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, *, multi_output: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """X, y and weights, checked by scikit-learn; an error in our words where its own say less."""
+    require_distinct(names_of(X))
+    for name, value in (("X", X), ("y", y), ("sample_weight", sample_weight)):
+        require_unmasked(name, value)
+    try:
+        X, y = validate_data(
+            model, X, y, dtype=[np.float64, np.float32], multi_output=multi_output, y_numeric=True
+        )
+    except (TypeError, ValueError):
+        require_numeric_columns("X", X)  # says more, if that is the reason
+        raise
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True
+        )
+    return X, as_real("y", y), sample_weight
 
 
 def warn_of_open_gaps(results: list[Result]) -> None:
@@ -331,7 +344,8 @@ class SparseRidge(_SparseLinearModel):
             problem = first if i == 0 else first.with_target(targets[i])
             return problem.solve(k, **options, **settings.as_options())
 
-        results = run_jobs(solve, range(len(targets)), settings, self.n_jobs)
+        with one_display(settings, len(targets)) as watched:
+            results = run_jobs(solve, range(len(targets)), watched, self.n_jobs)
         others = [_Asked(first, target, options) for target in targets[1:]]
         self._keep(results, [_Asked(first, None, options), *others], many)
         return self
@@ -486,7 +500,10 @@ class SparseRidgeCV(_SparseLinearModel):
         cv = check_cv(5 if self.cv is None else self.cv)
         if _routing_enabled():
             params = process_routing(self, "fit", **params).splitter.split
-        return list(cv.split(X, y, **params))
+        splits = list(cv.split(X, y, **params))
+        if not splits:
+            raise ValueError("cv has no folds; give a number of folds, such as 5")
+        return splits
 
     def _cross_validate(self, X, y, weight, splits, settings) -> tuple[CrossValidation, Problem]:
         def squares(rows: np.ndarray, result: Result) -> float:
@@ -501,6 +518,7 @@ class SparseRidgeCV(_SparseLinearModel):
         if self.scoring is not None:
             scorer = check_scoring(self, scoring=self.scoring)
             error, measure = negative_score, f"-{self.scoring}"
+        require_flag("fit_intercept", self.fit_intercept)
         folds, moments = folds_of_data(X, y, weight, splits, self.fit_intercept, error)
         problem = Problem.from_moments(
             moments, bounds=self.bounds, feature_names=self._names(), rows=Rows(X, y, weight)

@@ -1,17 +1,30 @@
 """Independent searches side by side: targets, folds, equations."""
 
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
-from bestk.base.calls import Call
-from bestk.base.cluster import Cluster
+from bestk.base.cluster.calls import Call
+from bestk.base.cluster.client import Cluster
 from bestk.base.settings import Settings
 from bestk.base.threads import blas_threads
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+
+
+def as_jobs(n_jobs: Any) -> int | None:
+    """How many searches at a time, as joblib counts them; it says little about other values."""
+    if n_jobs is None:
+        return None
+    wanted = "n_jobs must be a whole number such as 2, -1 for all cores, or None"
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral):
+        raise TypeError(f"{wanted}, got {n_jobs!r}")
+    if n_jobs == 0:
+        raise ValueError(f"{wanted}, got 0")
+    return int(n_jobs)
 
 
 def run_jobs(
@@ -26,7 +39,7 @@ def run_jobs(
     With a client, each is a call of a worker: what the job knows goes there once. Nobody watches
     its searches there, but that so many have ended is told when its answer comes.
     """
-    items = list(items)
+    items, n_jobs = list(items), as_jobs(n_jobs)
     cluster = settings.cluster()
     if len(items) > 1 and cluster is not None:
         return _on_cluster(cluster, job, items, settings, n_searches)

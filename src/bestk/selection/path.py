@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.cluster import client_for
+from bestk.base.cluster.client import client_for
+from bestk.base.interactive import as_printed
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
 from bestk.choices.run import Prepared, solve_prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
+from bestk.results.progress import one_display
 from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.search.automatic_box import boxed, in_box
@@ -103,6 +105,8 @@ class Path(Mapping[int, Result]):
         from bestk.show import report
 
         return report.write(report.path_page(self, **options), path)
+
+    _repr_pretty_ = as_printed
 
     def _repr_html_(self) -> str:
         from bestk.show import report
@@ -199,7 +203,7 @@ def path_of(
 ) -> Path:
     """The path of a problem that is already there; a guess of the features gives a good start."""
     results: list[Result] = []
-    with small_blas(problem, settings):
+    with small_blas(problem, settings), one_display(settings, len(ks)) as settings:
         if asked.has_structure:
             return _structured(problem, ks, asked, settings)
         presolved = Presolved.of(problem, asked.include, asked.exclude, asked.free)
@@ -250,11 +254,13 @@ def grid_of(
     Sizes are the outer loop: one enumeration may serve a size for all penalties.
     """
     results: list[list[Result]] = [[] for _ in alphas]
-    if asked.has_structure:
-        each = {alpha: path_of(problem.with_alpha(alpha), ks, asked, settings) for alpha in alphas}
-        return each
     choices = asked.include, asked.exclude, asked.free
-    with small_blas(problem, settings):
+    with (
+        small_blas(problem, settings),
+        one_display(settings, len(ks) * len(alphas)) as settings,
+    ):
+        if asked.has_structure:
+            return {a: path_of(problem.with_alpha(a), ks, asked, settings) for a in alphas}
         first = Presolved.of(problem.with_alpha(alphas[0]), *choices)
         first, found = boxed(first, ks[-1], [], settings)
         # One box, in standard units, for all penalties: a larger penalty never allows more.
@@ -295,8 +301,9 @@ def _paths(alphas: list[float], results: list[list[Result]]) -> dict[float, Path
 
 def as_sizes(name: str, ks: Any) -> list[int]:
     """Ascending unique sizes."""
-    if isinstance(ks, int):
-        raise TypeError(f"{name} must be several sizes, such as range(1, {ks + 1}); got {ks}")
+    if isinstance(ks, str) or not isinstance(ks, Iterable):
+        end = ks + 1 if isinstance(ks, int) else 11
+        raise TypeError(f"{name} must be several sizes, such as range(1, {end}); got {ks!r}")
     sizes = sorted({require_count(f"each of {name}", k, least=0) for k in ks})
     if not sizes:
         raise ValueError(f"{name} must hold at least one size, such as range(1, 6); it is empty")

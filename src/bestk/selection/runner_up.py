@@ -35,6 +35,13 @@ def runner_up(
     """
     asked = Asked.taken_from(options)
     settings_of(options).for_many()
+    if not isinstance(result, Result):
+        raise TypeError(f"result must be a bestk.Result, got one of {type(result).__name__}")
+    if len(result.coef) != problem.n_features:
+        raise ValueError(
+            f"result has {len(result.coef)} features, but the problem has {problem.n_features}; "
+            "pass a result of this problem"
+        )
     if result.structure is not None:
         asked = replace(asked, structure=result.structure)
     if problem.chooses_box:

@@ -12,6 +12,7 @@ from scipy.optimize import LinearConstraint
 
 from bestk.base.compiling import compilations
 from bestk.base.settings import Advanced
+from bestk.base.tuning import tuned, tuning
 from bestk.datasets import make_synthetic
 from bestk.results.result import Result
 from bestk.rivals.near_optimal import near_optimal
@@ -61,9 +62,11 @@ def warmup() -> Warmup:
         How many loops were compiled, how long that took and where they are kept; ``print`` it.
     """
     began, before = perf_counter(), compilations.count
-    for result, X, y in _one_of_each():
-        if result.certificate is not None:
-            result.certificate.verify(X, y, n_threads=1)
+    for units_from in (0, tuning().units_from):  # small trees do without units, others do not
+        with tuned(units_from=units_from):
+            for result, X, y in _one_of_each():
+                if result.certificate is not None:
+                    result.certificate.verify(X, y, n_threads=1)
     return Warmup(
         n_compiled=compilations.count - before,
         seconds=perf_counter() - began,

@@ -4,6 +4,7 @@ import numpy as np
 
 from bestk.base.constants import FREE, OUT
 from bestk.base.settings import Settings
+from bestk.base.state import State
 from bestk.base.tuning import tuning
 from bestk.bounds.interior import own_charges_multiplies
 from bestk.bounds.kernels.relaxation import Effort
@@ -26,11 +27,14 @@ class Forming:
 
     @property
     def may_run(self) -> bool:
-        """Whether subtrees of the form can be explored on their own.
+        """Whether subtrees of the form can be explored on their own, and are worth it.
 
-        Wide data, and the paper's methods and branching go on in batches.
+        Small trees, wide data, and the paper's methods and branching go on in batches. Beside a
+        device units begin at once: it is for large trees.
         """
         settings, bounder = self.settings, self.bounder
+        if self.space.n_nodes < tuning().units_from and bounder.workers.device is None:
+            return False
         wanted = settings.bound == "descent" and settings.advanced.branching == "relaxation"
         if not (wanted and bounder.is_started):
             return False
@@ -116,6 +120,15 @@ class Forming:
             own=own,
             weakest_first=weakest_first,
         )
+
+    def terms_in(self, state: State, count: int) -> np.ndarray:
+        """Terms of units in a checkpoint."""
+        terms = state.reals("terms", count, 8, finite=False)
+        nodes, flags = terms[:, 2], terms[:, 6:]
+        most = max(tuning().first_unit_nodes, tuning().unit_nodes)
+        is_right = ((nodes >= 1) & (nodes <= most)).all() and np.isin(flags, (0.0, 1.0)).all()
+        state.require(is_right, "terms", f"must have units of 1 to {most} nodes, and flags")
+        return terms
 
     def _far(self, cutoff: float) -> float:
         """Nodes with smaller bounds are far from closed."""

@@ -12,19 +12,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.base.constants import FREE
 from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.results.status import Status
 from bestk.runs.watch import Watch
 from bestk.search.bounder import Bounder
-from bestk.search.closing import Asked, Closing
-from bestk.search.forming import Forming, ascent_cost, terms_of
 from bestk.search.improvement import Improver
 from bestk.search.space import Bunch, Space
+from bestk.search.units.closing import Asked, Closing
+from bestk.search.units.forming import Forming, ascent_cost, terms_of
 from bestk.subtrees.engines import Engine
 from bestk.subtrees.explore import explore
-from bestk.subtrees.frontier import Node, UsedSplit, nodes_in, state_of
+from bestk.subtrees.frontier import Node, UsedSplit, state_of
 from bestk.subtrees.unit import RESISTING, Outcome, Unit
 
 
@@ -317,9 +318,17 @@ class Flight:
         return State(state.plain, state.arrays | own)
 
     def restore(self, state: State) -> None:
-        arrays = state.arrays
-        units = zip(arrays["terms"], arrays["shares"], strict=True)
-        numbered = zip(arrays["batches"].tolist(), nodes_in(state), strict=True)
+        restored, dues = self.space.nodes_in(state), state.reals("dues", None)
+        batches = state.integers("batches", len(restored), least=-2, below=len(dues))
+        n_units = int((batches == -1).sum())
+        is_open = all((node.state == FREE).any() for node in restored)
+        state.require(is_open, "states", "must leave a feature to decide on")
+        shares = state.flags("shares", n_units)
+        units = zip(self.forming.terms_in(state, n_units), shares.tolist(), strict=True)
+        for batch, node in zip(batches.tolist(), restored, strict=True):
+            has_split = batch != -1 or node.split is not None
+            state.require(has_split, "plain", "must number the splits of units in flight")
+        numbered = zip(batches.tolist(), restored, strict=True)
         for batch, group in groupby(numbered, key=lambda pair: pair[0]):
             nodes = [node for _, node in group]
             if batch != -1 and self.closing.workers.device is None:  # the run before had one
@@ -328,7 +337,7 @@ class Flight:
                 for node in nodes:
                     self.space.waiting.push(node)
             elif batch >= 0:
-                self._send_off(Bunch(nodes), float(arrays["dues"][batch]))
+                self._send_off(Bunch(nodes), float(dues[batch]))
             else:
                 for node in nodes:
                     self._relaunch(node, *next(units))

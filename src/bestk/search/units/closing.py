@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from bestk.base.constants import FREE, IN
-from bestk.base.driver import DeviceFailed
+from bestk.base.device.driver import DeviceFailed
+from bestk.base.state import State
 from bestk.base.threads import Workers
 from bestk.base.tuning import tuning
 from bestk.devices.tasks import Progress
@@ -95,6 +96,11 @@ class Closing:
     @saved.setter
     def saved(self, saved: dict[str, Any] | None) -> None:
         self._progress = Progress(saved)
+
+    def restore(self, state: State) -> None:
+        saved = state.plain["saved"]
+        state.require(saved is None or isinstance(saved, dict), "saved", "must be an object")
+        self.saved = saved  # compared with what a device is asked, before it is used
 
     @property
     def goes_on(self) -> bool:

@@ -8,11 +8,13 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from bestk.base.settings import Advanced
-from bestk.base.validation import names_of, require_distinct
-from bestk.selection.stability import Stability, as_threshold, stability
+from bestk.selection.estimators import checked_rows
+from bestk.selection.jobs import as_jobs
+from bestk.selection.stability.result import Stability, as_threshold
+from bestk.selection.stability.run import stability
 
 
 class StabilitySelector(SelectorMixin, BaseEstimator):
@@ -131,12 +133,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
             Nonnegative weights of the squared residuals.
         """
         as_threshold(self.threshold)
-        require_distinct(names_of(X))
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], y_numeric=True)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+        X, y, sample_weight = checked_rows(self, X, y, sample_weight)
         names = getattr(self, "feature_names_in_", None)
         self.stability_ = stability(
             X,
@@ -158,7 +155,7 @@ class StabilitySelector(SelectorMixin, BaseEstimator):
             fit_intercept=self.fit_intercept,
             feature_names=None if names is None else tuple(names),
             random_state=self.random_state,
-            n_threads=effective_n_jobs(self.n_jobs),
+            n_threads=effective_n_jobs(as_jobs(self.n_jobs)),
             gap_tol=self.gap_tol,
             time_limit=self.time_limit,
             node_limit=self.node_limit,

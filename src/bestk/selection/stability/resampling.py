@@ -55,7 +55,9 @@ class Resampling:
         if resample == "block":
             block_length = _block_length(block_length, n)
         elif block_length is not None:
-            raise ValueError(f'block_length is for resample="block", not for {resample!r}')
+            raise ValueError(
+                f'block_length is for resample="block", not for {resample!r}; leave it out'
+            )
         seeds = _generator(random_state).integers(2**32, size=(n_resamples, 4), dtype=np.uint32)
         size = max(1, round(fraction * n)) if resample == "subsample" else n
         return cls(kind=resample, n=n, size=size, block_length=block_length, seeds=seeds)
@@ -139,9 +141,14 @@ def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):  # which scikit-learn passes on
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
     try:
-        return np.random.default_rng(require_count("random_state", random_state, least=0))
+        seed = require_count("random_state", random_state, least=0, most=np.inf)
+        return np.random.default_rng(seed)
     except TypeError:
         raise TypeError(
             "random_state must be a whole number >= 0, a numpy.random.Generator or None; "
             f"got {random_state!r}"
         ) from None
+
+
+def weighted(counts: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    return counts if weight is None else counts * weight
