@@ -7,8 +7,9 @@ import pytest
 from helpers.mutations import proof
 
 import bestk
-from bestk.verification.allowance import Allowance, TooLong
-from bestk.verification.completeness import _containments
+from bestk.verification import TooLong
+from bestk.verification.allowance import Allowance
+from bestk.verification.completeness.models import containments
 from bestk.verification.forecast import Work, work_of
 from bestk.verification.limits import limited
 from bestk.verification.verify import verify_batches
@@ -40,7 +41,7 @@ def test_a_hopeless_proof_is_refused_before_it_begins():
         forged.verify(X, y, n_threads=1)
     with pytest.raises(TooLong):
         verify_batches(forged, [(X, y)], n_threads=1)
-    with pytest.raises(TooLong, match="1 seconds are allowed"):
+    with pytest.raises(TooLong, match="Allowed: 1 second"):
         wide_claim(200, 5)[0].verify(*wide_claim(200, 5)[1:], n_threads=1, max_seconds=0.5)
 
 
@@ -58,8 +59,13 @@ def test_time_that_is_over_ends_the_work():
     instance, certificate = proof()
     with pytest.raises(TooLong, match="given up after"):
         certificate.verify(instance.X, instance.y, max_seconds=0.0, allow_long=True)
+    for one in (certificate, enumerated(certificate)):
+        with pytest.raises(TooLong, match="given up after"):
+            one.verify(instance.X, instance.y, exact=True, max_seconds=0.0)
     with pytest.raises(TooLong):
         Allowance(max_seconds=0.0, started=-1.0).check()
+    with pytest.raises(ValueError, match="max_seconds must be a number >= 0, got nan"):
+        certificate.verify(instance.X, instance.y, max_seconds=float("nan"))
     Allowance(started=-1e9).check()
 
 
@@ -108,5 +114,5 @@ def test_lists_are_forecast():
 def test_large_models_of_a_list_are_compared_without_forming_their_parts():
     """Two models of 60 and 30 features have 1e17 parts."""
     large, small = frozenset(range(60)), frozenset(range(30))
-    assert _containments([large, small]) == ["model 0 contains another one of the list"]
-    assert _containments([large, small | {99}]) == []
+    assert containments([large, small]) == ["model 0 contains another one of the list"]
+    assert containments([large, small | {99}]) == []

@@ -19,7 +19,7 @@ from helpers.prover import (
 from helpers.seeds import seeds
 
 from bestk.base.fingerprint import gram_digest
-from bestk.verification import evidence as evidence_module
+from bestk.verification.evidence import sources
 from bestk.verification.verify import verify_batches, verify_gram
 
 
@@ -59,7 +59,7 @@ def test_few_batches_are_as_good_as_rows_and_more_are_summed_up():
 
 def test_rows_are_dropped_when_they_are_too_many(force):
     force.verifier_keeps(8 * 4 * 10)
-    kept = evidence_module._Kept(2)
+    kept = sources._Kept(2)
     assert kept.add(np.ones((6, 2)), np.ones(6), None)
     assert kept.add(np.ones((4, 2)), np.ones(4), np.full(4, 2.0))
     assert not kept.add(np.ones((1, 2)), np.ones(1), None)

@@ -24,10 +24,10 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk.base.fingerprint import rows_digest
-from bestk.verification.enumeration import Enumeration
 from bestk.verification.evidence import from_rows
 from bestk.verification.numerics.matrices import ByColumns, Stored
-from bestk.verification.supports import Judge
+from bestk.verification.supports.enumeration import Enumeration
+from bestk.verification.supports.single import Judge
 
 
 def both(instance: Instance, certificate):

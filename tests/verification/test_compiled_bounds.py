@@ -21,7 +21,7 @@ from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.bounds import cell_totals, is_definite, left, prove
 from bestk.verification.numerics.cells import pass_cells
 from bestk.verification.numerics.rounding import UNIT, gamma
-from bestk.verification.verify import FloatBackEnd, enumeration_for
+from bestk.verification.proving import FloatBackEnd, enumeration_for
 
 
 @pytest.mark.parametrize("seed", range(40))

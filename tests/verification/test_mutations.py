@@ -60,7 +60,7 @@ CHANGES = {
     "both claims higher": (claiming(objective=1 + 1e-6, lower_bound=1 + 1e-6), [OBJECTIVE, ONLY]),
     "bound above objective": (
         claiming(lower_bound=1.01),
-        ["the lower bound is above the objective", ONLY],
+        ["is above the objective", ONLY],
     ),
     "both claims lower": (claiming(objective=1 - 1e-6, lower_bound=1 - 1e-6), [OBJECTIVE]),
     "coefficients": (lambda c: replace(c, coef=c.coef * (1 + 1e-4)), [OBJECTIVE]),

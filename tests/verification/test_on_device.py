@@ -11,10 +11,10 @@ from helpers.emulator import COMPILER, Emulator
 from helpers.seeds import seeds
 
 import bestk
-from bestk.base.driver import DeviceUnavailable
-from bestk.verification import on_device
+from bestk.base.device.driver import DeviceUnavailable
 from bestk.verification.forecast import forecast, in_words, n_supports
-from bestk.verification.on_device import PairScan, open_scan
+from bestk.verification.supports import on_device
+from bestk.verification.supports.on_device import PairScan, open_scan
 from bestk.verification.verify import LongVerification
 
 VERIFY = "bestk.verification.verify"
@@ -185,7 +185,7 @@ def test_a_long_verification_is_forecast():
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.2, "1 seconds"),
+        (0.2, "1 second"),
         (80, "80 seconds"),
         (100, "2 minutes"),
         (7200, "2 hours"),
@@ -205,5 +205,5 @@ def test_a_forecast_comes_before_the_work(monkeypatch):
 
 def test_devices_are_named_as_everywhere():
     X, y, certificate = certified()
-    with pytest.raises(ValueError, match='device must be "cpu", "cuda" or "cuda:1"'):
+    with pytest.raises(ValueError, match='device must be "cpu", "cuda", or "cuda:" and a number'):
         certificate.verify(X, y, device="gpu")

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from helpers.prover import EMPTY, certify_by_enumeration, values_of_supports
 
-from bestk.verification.enumeration import Enumeration
 from bestk.verification.evidence import from_rows
 from bestk.verification.numerics.scan import scan
 from bestk.verification.numerics.single import f4, given, mark, padded, standardise
-from bestk.verification.supports import Judge
-from bestk.verification.verify import enumeration_for, verify
+from bestk.verification.proving import enumeration_for
+from bestk.verification.supports.enumeration import Enumeration
+from bestk.verification.supports.single import Judge
+from bestk.verification.verify import verify
 
 
 def library(rng, kind: str) -> tuple[np.ndarray, np.ndarray]:

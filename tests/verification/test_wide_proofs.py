@@ -11,8 +11,7 @@ from helpers.prover import as_batches
 
 import bestk
 from bestk.datasets import make_synthetic
-from bestk.verification import evidence as evidence_module
-from bestk.verification.evidence import from_rows
+from bestk.verification.evidence import from_rows, sources
 from bestk.verification.numerics.matrices import ByColumns
 from bestk.verification.splits import ProvenSplit
 from bestk.verification.verify import verify_batches
@@ -103,7 +102,7 @@ def test_charges_a_little_above_the_penalty_are_lowered(wide_proof):
 def test_wide_batches_are_kept_however_many(wide_proof, force):
     force.verifier_keeps(8 * 2500 * 10)
     force.wide_from(2.0)
-    kept, rows = evidence_module._Kept(2498), np.random.default_rng(0).random((1300, 2498))
+    kept, rows = sources._Kept(2498), np.random.default_rng(0).random((1300, 2498))
     for start in range(0, 1200, 240):
         part = rows[start : start + 240]
         assert kept.add(part, part[:, 0], None)

@@ -4,6 +4,7 @@ It imports the certificate, the fingerprint and the checks of input, and nothing
 mistakes must not be one.
 """
 
+from bestk.verification.allowance import TooLong
 from bestk.verification.verify import Verification, verify, verify_batches, verify_gram
 
-__all__ = ["Verification", "verify", "verify_batches", "verify_gram"]
+__all__ = ["TooLong", "Verification", "verify", "verify_batches", "verify_gram"]

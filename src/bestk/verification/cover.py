@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from bestk.results.certificate import Certificate
-from bestk.verification.enumeration import Unjudged
 from bestk.verification.limits import limits
 from bestk.verification.nodes import Lined, Proven
 from bestk.verification.numerics.bounds import FINE, UNCOVERED
@@ -28,6 +27,7 @@ from bestk.verification.numerics.tree import (
     links,
     walk,
 )
+from bestk.verification.supports.enumeration import Unjudged
 
 NOTHING = -math.inf
 

@@ -109,4 +109,4 @@ def in_words(seconds: float) -> str:
     for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {name}"
-    return f"{max(seconds, 1.0):.0f} seconds"
+    return "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"

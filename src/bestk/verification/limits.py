@@ -16,6 +16,8 @@ class Limits:
 
     kept_bytes: int = 256 * 2**20
     """Rows that come in batches are kept up to this size; wide ones always, products being more."""
+    one_thread_features: int = 200
+    """Features up to which BLAS sums up batches on one thread: more would wait for each other."""
     fewest_wide: int = 200
     """Features from which on columns may be used instead of products."""
     wide_from: float = 1.5

@@ -89,7 +89,10 @@ class ProvenSplit:
             self.t = np.minimum(t, penalty)  # what is left are squares
             return
         if len(t) > A.largest:
-            raise ValueError(f"its charges exceed the penalty, and {len(t)} features are too many")
+            raise ValueError(
+                f"its charges exceed the penalty alpha, and {len(t)} features are too many for a "
+                "matrix in memory"
+            )
         for lower in lowered(len(t)):
             self.t = t - lower
             self.t[np.concatenate([EMPTY, *self.clusters])] = 0.0
@@ -112,7 +115,10 @@ class ProvenSplit:
         self.lo = np.maximum(given.lo, np.asarray(record.lower)[kept] * unit)
         self.hi = np.minimum(given.hi, np.asarray(record.upper)[kept] * unit)
         if len(self.features) > e.A.largest:
-            raise ValueError(f"its box is not proven: {len(self.features)} features are too many")
+            raise ValueError(
+                f"its box is not proven: {len(self.features)} features are too many for a matrix "
+                "in memory"
+            )
         A, c = e.A.block(self.features), e.c[self.features]
         self.outside = value_outside(A, c, e.eps, e.k, Box(self.lo, self.hi), given)
 
@@ -229,7 +235,7 @@ class _Choice:
         zeta = 2.02 * e.eps * e.k
         self.t = split.t[self.single] - zeta
         if (self.t <= 0.0).any():
-            raise ValueError("its charges do not exceed the rounding of the data")
+            raise ValueError("its charges are no larger than the rounding errors of the data")
         self.members = inside
         self.first = np.cumsum([0, *map(len, split.clusters)])
         self.owner = np.full(len(split.features), -1)

@@ -7,59 +7,49 @@ Nothing in this package imports the search.
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from os import cpu_count
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
-from bestk.base.collections import blocks_of, is_collection
+from bestk.base.cluster.collections import blocks_of, is_collection
 from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
-from bestk.base.validation import (
-    as_matrix,
-    as_vector,
-    as_weights,
-    require_device,
-    require_finite,
-)
+from bestk.base.validation import require_device, require_flag
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
 from bestk.verification.allowance import Allowance
 from bestk.verification.choices import model as chosen
-from bestk.verification.choices.constrained import Exactly
-from bestk.verification.choices.cover import cover_choices
-from bestk.verification.choices.exact import constrained_value
 from bestk.verification.cover import Cover, cover
-from bestk.verification.enumeration import Enumeration, Unjudged
-from bestk.verification.evidence import Evidence, NoVariation, Unfit
-from bestk.verification.exact.elimination import whole
-from bestk.verification.exact.form import (
-    ExactForm,
-    exact_fit,
-    exact_objective,
-    exact_products,
-    floor_float,
+from bestk.verification.evidence import (
+    OTHER_DATA,
+    Evidence,
+    NoVariation,
+    Unfit,
+    checked_batches,
+    checked_gram,
+    checked_rows,
 )
+from bestk.verification.exact.form import ExactForm, exact_objective, exact_products, floor_float
 from bestk.verification.forecast import forecast, work_of
 from bestk.verification.limits import limits
-from bestk.verification.nodes import FloatNodes, Lined, Proven
+from bestk.verification.nodes import FloatNodes
 from bestk.verification.numerics.matrices import Stored
 from bestk.verification.numerics.rounding import UNIT
-from bestk.verification.on_device import open_scan
-from bestk.verification.supports import Judge
+from bestk.verification.proving import (
+    PERFECT,
+    TOLERANCE,
+    FloatBackEnd,
+    enumeration_for,
+    proven_of_choices,
+    target_of,
+)
+from bestk.verification.supports.on_device import open_scan
+from bestk.verification.threads import threads_for
 from bestk.verification.wellformed import flaws
 
-# How far a claim may exceed what is verified: both were rounded.
-TOLERANCE = 1e-9
 _ROUNDINGS = 32
-# Objectives below this share of y'y are perfect fits.
-_PERFECT = 1e-12
-_OTHER_DATA = "the data or the problem are not those of the certificate (fingerprint)"
 
 
 class LongVerification(UserWarning):
@@ -70,9 +60,9 @@ class LongVerification(UserWarning):
 class Verification:
     """What was verified of a certificate.
 
-    ``objective`` and ``lower_bound`` are recomputed from the data: no admissible model is below
-    the one, and the certificate's model attains the other. ``assumptions`` are what the proof rests
-    on besides the data; mostly none. ``n_supports`` were tried one by one.
+    ``objective`` and ``lower_bound`` are recomputed from the data: the certificate's model has this
+    objective, and no admissible model is below this bound. ``assumptions`` are what the proof rests
+    on besides the data; usually there are none. ``n_supports`` were tried one by one.
     """
 
     is_valid: bool
@@ -90,6 +80,9 @@ class Verification:
 
     def __bool__(self) -> bool:
         return self.is_valid
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def __str__(self) -> str:
         how = "in rational numbers" if self.exact else "rounding accounted for"
@@ -142,26 +135,23 @@ def verify(
     allow_long : bool
         Begin whatever is forecast.
     """
+    require_flag("exact", exact)
     if is_collection(X):
         if exact:
-            raise ValueError("exact verification is for arrays; pass X.compute() and y.compute()")
+            raise ValueError("exact=True is for arrays; pass X.compute() and y.compute()")
         rows = blocks_of(X, y, sample_weight).computed()
         return verify_batches(
             certificate, rows, n_threads=n_threads, device=device,
             max_seconds=max_seconds, allow_long=allow_long,
         )  # fmt: skip
-    X = as_matrix("X", X)
-    y = as_vector("y", y, length=X.shape[0], of="rows of X")
-    weight = as_weights(sample_weight, X.shape[0])
-    require_finite("X", X)
-    require_finite("y", y)
+    X, y, weight = checked_rows(X, y, sample_weight)
     if exact:
         _require_plain(certificate)
         _require_small(X)
     allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
     check = _Check(certificate, exact, device, allowance)
     if X.shape[1] != _n_features(certificate):
-        return check.failed(_OTHER_DATA)
+        return check.failed(OTHER_DATA)
     if not check.is_wellformed(lambda: rows_digest(X, y, weight)):
         return check.result()
     if exact:
@@ -182,20 +172,15 @@ def verify_gram(
     allow_long: bool = False,
 ) -> Verification:
     """:func:`verify` for a problem that was given as G = X'X, c = X'y and yy = y'y."""
-    G = np.asarray(as_matrix("G", G), dtype=np.float64)
-    if G.shape[0] != G.shape[1]:
-        raise ValueError(f"G must be square (X'X), got shape {G.shape}")
-    c = np.asarray(as_vector("c", c, length=len(G), of="columns of G"), dtype=np.float64)
-    require_finite("G", G)
-    require_finite("c", c)
+    G, c, yy = checked_gram(G, c, yy)
     allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
     check = _Check(certificate, False, device, allowance)
     if len(c) != _n_features(certificate):
-        return check.failed(_OTHER_DATA)
+        return check.failed(OTHER_DATA)
     if not check.is_wellformed(lambda: gram_digest(G, c, yy)):
         return check.result()
     with threads_for(n_threads) as pool:
-        products = data.full_gram(G, c, float(yy))
+        products = data.full_gram(G, c, yy)
         return check.run(lambda: data.from_gram(certificate, products), pool, products)
 
 
@@ -216,7 +201,7 @@ def verify_batches(
     allowance = Allowance(max_seconds=max_seconds, allow_long=allow_long)
     check = _Check(certificate, False, device, allowance)
     digest = DataDigest()
-    rows = _checked(batches)
+    rows = checked_batches(batches)
     if not check.is_wellformed(None):
         return check.result()
     with threads_for(n_threads) as pool:
@@ -231,16 +216,6 @@ def verify_batches(
         return check.run(lambda: known, pool)
 
 
-def _checked(batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple]:
-    for i, item in enumerate(batches):
-        X = as_matrix(f"X of batch {i}", item[0])
-        y = as_vector(f"y of batch {i}", item[1], length=X.shape[0], of="rows of X")
-        weight = as_weights(item[2] if len(item) == 3 else None, X.shape[0])
-        require_finite(f"X of batch {i}", X)
-        require_finite(f"y of batch {i}", y)
-        yield X, y, weight
-
-
 def _n_features(certificate: Certificate) -> int:
     return int(np.size(certificate.coef))
 
@@ -248,8 +223,7 @@ def _n_features(certificate: Certificate) -> int:
 def _require_plain(certificate: Certificate) -> None:
     if certificate.structure is not None:
         raise ValueError(
-            "exact verification does not take structures yet (groups, rules, constraints); "
-            "leave out exact=True"
+            "exact=True cannot be used with groups, rules or constraints yet; leave it out"
         )
 
 
@@ -257,41 +231,10 @@ def _require_small(X: np.ndarray) -> None:
     n, p = X.shape
     if p > limits().exact_features or n * p > limits().exact_entries:
         raise ValueError(
-            f"exact verification is for at most {limits().exact_features} features and "
-            f"{limits().exact_entries} entries; "
-            f"X has {n} rows and {p} features"
+            f"exact=True is for at most {limits().exact_features} features and "
+            f"{limits().exact_entries} entries of X, which has {n} rows and {p} features; leave it "
+            "out"
         )
-
-
-@contextmanager
-def threads_for(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
-    """A pool of threads, None for one; BLAS is kept within a number that was given."""
-    count = n_threads or cpu_count() or 1
-    with nullcontext() if n_threads is None else threadpool_limits(limits=n_threads):
-        if count == 1:
-            yield None
-        else:
-            with ThreadPoolExecutor(count) as pool:
-                yield pool
-
-
-class FloatBackEnd:
-    """Floating point with rigorous error bounds; see cover.BackEnd."""
-
-    number: Any = float
-
-    def __init__(self, evidence: Evidence, nodes: FloatNodes, enumeration: Enumeration) -> None:
-        self.k, self.inside = evidence.k, evidence.inside
-        self.position, self.live = evidence.position, evidence.live
-        self.nodes, self.enumeration, self.allowance = nodes, enumeration, evidence.allowance
-
-    def fill(self, lined: Lined, proven: Proven) -> None:
-        self.allowance.check()
-        self.nodes.fill(lined, proven)
-
-    def enumerate(self, cells: np.ndarray) -> list[Any]:
-        self.allowance.check()
-        return self.enumeration.values(cells)
 
 
 class _Check:
@@ -329,13 +272,13 @@ class _Check:
         )
 
     def is_wellformed(self, digest) -> bool:
-        self.failures += flaws(self.certificate)
+        self.failures += [f"the certificate is malformed: {f}" for f in flaws(self.certificate)]
         self.is_malformed = bool(self.failures)
         return not self.failures and (digest is None or self.is_same(digest()))
 
     def is_same(self, digest: str) -> bool:
         if fingerprint(digest, self.certificate) != self.certificate.fingerprint:
-            self.failures.append(_OTHER_DATA)
+            self.failures.append(OTHER_DATA)
         return not self.failures
 
     def run(self, make_evidence, pool, products=None) -> Verification:
@@ -406,7 +349,8 @@ class _Check:
             form = ExactForm(c, G, denominator)
         except Unfit as reason:
             return self.failed(str(reason))
-        form.target = Fraction(_target(c, float(form.unit)))
+        form.allowance = self.allowance
+        form.target = Fraction(target_of(c, float(form.unit)))
         proven = cover(c, form)
         value = floor_float(Fraction(min(proven.value, 2)) * form.unit)
         objective = float(exact_objective(c, X, y, weight))
@@ -423,9 +367,11 @@ class _Check:
         self.failures += _flaws_of_model(self.certificate, self.sizes)
         claims = (self.certificate.objective, self.certificate.lower_bound)
         if self.certificate.structure is not None and len(self.certificate.structure.matrix):
-            return self._unscaled(objective, _PERFECT * size)
-        if not all(abs(claim) <= _PERFECT * size for claim in (objective, *claims)):
-            self.failures.append("y has no variation: objective and bound should be zero")
+            return self._unscaled(objective, PERFECT * size)
+        if not all(abs(claim) <= PERFECT * size for claim in (objective, *claims)):
+            self.failures.append(
+                "y does not vary, so objective and lower bound of the certificate must be zero"
+            )
         return self.result()
 
     def _unscaled(self, objective: float, least: float) -> Verification:
@@ -437,13 +383,13 @@ class _Check:
                 f"the objective of the model is {objective:.12g}, not {c.objective:.12g}"
             )
         if not c.lower_bound <= least:
-            self.failures.append("y has no variation: only a bound of zero can be verified")
+            self.failures.append("y does not vary, so no lower bound above zero can be proven")
         return self.result()
 
     def _conclude(self, proven: Cover, value: float, objective: float, yy: float, lost: float):
         """Compare what was verified with what is claimed. `lost`: rounding of f, over yy."""
         c = self.certificate
-        least = _PERFECT * yy
+        least = PERFECT * yy
         value = max(0.0, min(value, objective))
         self.failures += proven.failures
         self.found.update(
@@ -453,108 +399,18 @@ class _Check:
         slack = TOLERANCE * max(objective, least) + lost * yy
         if not abs(objective - c.objective) <= slack:
             self.failures.append(
-                f"the objective of the model is {objective:.12g}, not {c.objective:.12g}"
+                f"the objective of the model is {objective:.12g} on these data, not "
+                f"{c.objective:.12g} as claimed"
             )
         if c.lower_bound > max(c.objective, 0.0) * (1.0 + 1e-12) + 1e-3 * least:
-            self.failures.append("the lower bound is above the objective")
+            self.failures.append(
+                f"the lower bound that is claimed, {c.lower_bound:.12g}, is above the objective"
+            )
         if not value >= c.lower_bound - TOLERANCE * max(c.lower_bound, least):
             self.failures.append(
                 f"the lower bound is proven only to {value:.12g}, not to {c.lower_bound:.12g}; "
                 f"{proven.weakest}"
             )
-
-
-def _target(certificate: Certificate, unit: float) -> float:
-    """What enumerated supports must reach, a share of y'y: the claim, less a little."""
-    claim = certificate.lower_bound / unit
-    return claim - 1e-11 * max(claim, _PERFECT)
-
-
-def enumeration_for(
-    certificate: Certificate, evidence: Evidence, pool, device=None, products=None, known=None
-) -> Enumeration:
-    """What tries the supports of cells, against the bound that the certificate claims."""
-    judge = judge_for(certificate, evidence, products)
-    target = _target(certificate, evidence.unit)
-    return Enumeration(evidence, target, judge, pool, device, known)
-
-
-def proven_of_choices(
-    certificate: Certificate, evidence: Evidence, pool, products=None
-) -> tuple[Cover, int]:
-    """What a tree over choices proves, and the number of supports tried; Unfit for other data."""
-    judge = judge_for(certificate, evidence, products)
-    exactly = _constrained_exactly(certificate, evidence, judge.enough)
-    target = _target(certificate, evidence.unit)
-    return cover_choices(certificate, evidence, judge, exactly, target, pool)
-
-
-def judge_for(certificate: Certificate, evidence: Evidence, products=None) -> Judge:
-    """What bounds single supports, as far as the claim asks for it."""
-    claim = certificate.lower_bound / evidence.unit
-    enough = claim - 0.5 * TOLERANCE * max(claim, _PERFECT)
-    can_afford = _budget(evidence)
-
-    def exactly(support: np.ndarray) -> float | None:
-        if not can_afford(len(support)):
-            return None
-        return _exact_value(certificate, evidence, support, products)
-
-    return Judge(evidence, enough, exactly)
-
-
-def _budget(evidence: Evidence) -> Callable[[int], bool]:
-    """Whether one more fit of so many features in rational numbers is within limits."""
-    left = [limits().exact_fits]
-
-    def can_afford(size: int) -> bool:
-        rows = evidence.rows
-        cost = ((0 if rows is None else rows.n_rows) + 1000) * (size + 1) ** 2
-        if cost > min(limits().exact_fit, left[0]):
-            return False
-        left[0] -= cost
-        return True
-
-    return can_afford
-
-
-def _constrained_exactly(certificate: Certificate, evidence: Evidence, enough: float) -> Exactly:
-    """Fits within constraints in rational numbers, over y'y and rounded down; from rows alone."""
-    can_afford, unit = _budget(evidence), Fraction(evidence.unit)
-
-    def exactly(features: np.ndarray, guess: np.ndarray) -> float | None:
-        rows = evidence.rows
-        if rows is None or not can_afford(len(features)):
-            return None
-        centre = certificate.fit_intercept
-        G, denominator = exact_products(rows.X, rows.y, rows.weight, centre, features)
-        wanted = Fraction(enough) * unit * Fraction(1.0 + 8 * UNIT)
-        value = constrained_value(certificate, G, denominator, features, guess, wanted)
-        return None if value is None else floor_float(value / unit) * (1.0 - 4 * UNIT)
-
-    return exactly
-
-
-def _exact_value(certificate: Certificate, evidence: Evidence, support, full) -> float | None:
-    """f of one support over y'y in rational numbers, rounded down; None where that is impossible.
-
-    From rows, or from `full`, the given products of all features and y.
-    """
-    rows, features = evidence.rows, evidence.live[support]
-    if rows is not None:
-        centre = certificate.fit_intercept
-        G, denominator = exact_products(rows.X, rows.y, rows.weight, centre, features)
-    elif full is not None:
-        order = [*features.tolist(), len(full) - 1]
-        G, shift = whole(full[np.ix_(order, order)])
-        denominator = 1 << shift
-    else:
-        return None
-    try:
-        fit = exact_fit(certificate, G, denominator, features)
-    except Unjudged:
-        return None
-    return floor_float(fit / Fraction(evidence.unit)) * (1.0 - 4 * UNIT)  # the unit is rounded
 
 
 def _flaws_of_model(c: Certificate, sizes: np.ndarray | float) -> list[str]:

@@ -13,7 +13,7 @@ def flaws(certificate: Certificate) -> list[str]:
     try:
         return list(_flaws(certificate))
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        return [f"the certificate is malformed: {error}"]
+        return [f"its parts do not fit together ({error})"]
 
 
 def _flaws(certificate: Certificate) -> Iterator[str]:
@@ -23,21 +23,21 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
         yield "lower, upper and coef are not vectors of one length"
         return
     if np.isnan(certificate.lower).any() or np.isnan(certificate.upper).any():
-        yield "the bounds contain NaN"
+        yield "lower or upper contains NaN"
     elif (certificate.lower > 0.0).any() or (certificate.upper < 0.0).any():
-        yield "the bounds exclude zero"
+        yield "lower and upper exclude zero for some features"
     numbers = (certificate.intercept, certificate.objective, certificate.lower_bound)
     if not (np.isfinite(numbers).all() and np.isfinite(certificate.coef).all()):
         yield "coefficients, objective or lower bound are not finite"
     if not (np.isfinite(certificate.alpha) and certificate.alpha >= 0.0):
-        yield f"alpha is {certificate.alpha}"
+        yield f"alpha is {certificate.alpha}, not a finite number from 0 on"
     if int(certificate.k) != certificate.k or certificate.k < 0:
-        yield f"k is {certificate.k}"
+        yield f"k is {certificate.k}, not a whole number from 0 on"
     if certificate.is_box_assumed not in (True, False):
         yield "is_box_assumed is not true or false"
     for name in ("include", "exclude", "free"):
         if not _are_features(getattr(certificate, name), p, unique=True):
-            yield f"{name} does not list features"
+            yield f"{name} does not list features from 0 to {p - 1}, each once"
             return
     if np.intersect1d(certificate.include, certificate.exclude).size:
         yield "a feature is both included and excluded"
@@ -104,7 +104,7 @@ def _flaws_of_tree(tree: ProofTree, p: int, n_groups: int, n_splits: int) -> Ite
     """`n_groups`: what nodes decide on, p features or the groups of a structure."""
     m = len(tree.parent)
     if m == 0:
-        yield "the tree has no root"
+        yield "the tree has no nodes"
         return
     rows = {"dual_ends": "dual_index", "in_ends": "in_index", "out_ends": "out_index"}
     for name in ("parent", "feature", "inside", "split", "enumerated", *rows):

@@ -42,20 +42,20 @@ def row(**new):
 
 
 ORDER, WHOLE = "not numbered in the order", "does not name whole groups"
-SIDES, TRIANGLE = "two sides each", "not a regular upper triangle"
+SIDES, TRIANGLE = "two sides each", "not an upper triangle"
 MALFORMED = {
-    "no choices": (lambda c: replace(c, choices=None), "belong together"),
-    "no structure": (lambda c: replace(c, structure=None), "belong together"),
+    "no choices": (lambda c: replace(c, choices=None), "a structure without choices"),
+    "no structure": (lambda c: replace(c, structure=None), "choices without a structure"),
     "groups out of order": (structure(groups=lambda s: s.groups[::-1].copy()), ORDER),
     "a group missing": (structure(groups=lambda s: changed(s.groups, 5, 2)), ORDER),
-    "groups as floats": (structure(groups=lambda s: s.groups.astype(float)), "every feature's"),
-    "a feature without a group": (structure(groups=lambda s: s.groups[:-1]), "every feature's"),
+    "groups as floats": (structure(groups=lambda s: s.groups.astype(float)), "for every feature"),
+    "a feature without a group": (structure(groups=lambda s: s.groups[:-1]), "for every feature"),
     "half a group included": (lambda c: replace(c, include=np.array([0])), WHOLE),
     "half a group free": (lambda c: replace(c, free=np.array([3])), WHOLE),
     "too many included": (lambda c: replace(c, include=np.arange(6)), "more groups are included"),
     "copies": (lambda c: replace(c, copies=np.array([[0, 1]])), "copies of features"),
-    "a rule on no group": (row(plus=np.array([4])), "does not list groups"),
-    "a rule on floats": (row(minus=np.array([0.5])), "does not list groups"),
+    "a rule on no group": (row(plus=np.array([4])), "names groups that are not there"),
+    "a rule on floats": (row(minus=np.array([0.5])), "names groups that are not there"),
     "half a limit": (row(limit=0.5), "has the limit"),
     "an endless limit": (row(limit=2**40), "has the limit"),
     "a matrix of another size": (structure(matrix=lambda s: s.matrix[:, :-1]), "column for every"),
@@ -120,7 +120,7 @@ def test_blocks_of_features_that_take_no_part_are_refused():
     other = replace(asked, X=X)
     found = checked(other, sealed(other, certificate))
     assert not found
-    assert "which takes no part" in found.failures[0]
+    assert "which cannot be in a model" in found.failures[0]
 
 
 def test_splits_with_parts_that_are_not_for_groups_are_refused():
@@ -131,7 +131,7 @@ def test_splits_with_parts_that_are_not_for_groups_are_refused():
     )
     found = checked(asked, replace(certificate, splits=splits))
     assert not found
-    assert any("not for groups" in failure for failure in found.failures)
+    assert any("do not go with groups" in failure for failure in found.failures)
 
 
 MODELS = {

@@ -128,7 +128,7 @@ def test_saved_proofs_and_other_doors(seed, tmp_path):
     ]
     found = verify_batches(loaded, rows, n_threads=1)
     assert found, found.failures
-    with pytest.raises(ValueError, match="groups, rules, constraints"):
+    with pytest.raises(ValueError, match="groups, rules or constraints"):
         checked(asked, certificate, exact=True)
 
 

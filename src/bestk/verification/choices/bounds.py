@@ -55,7 +55,7 @@ class ChoiceSplit:
     def __init__(self, problem: Problem, record: SplitRecord) -> None:
         self.problem, x = problem, problem.coordinates
         if len(record.clusters) or len(record.lower):
-            raise ValueError("clusters and boxes of splits are not for groups")
+            raise ValueError("it has clusters or a box, which do not go with groups")
         places = x.evidence.position[record.features]
         live = np.flatnonzero(places >= 0)
         order = live[np.argsort(x.owner[places[live]], kind="stable")]  # group by group

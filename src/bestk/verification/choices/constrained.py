@@ -25,7 +25,7 @@ from bestk.verification.choices.multipliers import (
 from bestk.verification.evidence import Evidence
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma, largest_gain
 from bestk.verification.numerics.rows import Columns, short_sums, sum_length
-from bestk.verification.supports import (
+from bestk.verification.supports.single import (
     back_substituted,
     boxed_fit,
     least_eigenvalues,

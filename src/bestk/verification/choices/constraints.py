@@ -76,7 +76,10 @@ class Constraints:
             self.C = entries / unit
         size = np.abs(self.C[entries != 0.0])
         if not ((size > _SAFE[0]) & (size < _SAFE[1])).all():
-            raise Unfit("constraints and data are in units too far apart")
+            raise Unfit(
+                "the constraints and the data differ too much in scale to be compared; rescale the "
+                "columns of X and solve again"
+            )
         outwards = scale * (1.0 + 8 * UNIT)
         self.lo = np.append(e.lo, certificate.lower[self.idle] * outwards)
         self.hi = np.append(e.hi, certificate.upper[self.idle] * outwards)

@@ -18,7 +18,7 @@ from bestk.results.certificate import Certificate
 from bestk.verification.evidence import Evidence, Unfit
 from bestk.verification.numerics.choice import FREE, IN
 from bestk.verification.numerics.rounding import UNIT, gamma
-from bestk.verification.supports import assume, assume_dependent, dependent_columns
+from bestk.verification.supports.single import assume, assume_dependent, dependent_columns
 
 
 class Basis(NamedTuple):
@@ -50,7 +50,7 @@ class Coordinates:
         touched = [basis for basis in self.bases if np.isin(basis.places, places).any()]
         every = np.unique(np.concatenate([places, *(basis.places for basis in touched)]))
         if len(every) > self.evidence.A.largest:
-            raise ValueError(f"{len(every)} features are too many")
+            raise ValueError(f"its {len(every)} features are too many for a matrix in memory")
         A = self.evidence.A.block(every)
         for basis in touched:
             at = np.searchsorted(every, basis.places)
@@ -88,7 +88,9 @@ def coordinates_of(certificate: Certificate, evidence: Evidence, root: np.ndarra
     for features, triangle in choices.bases():
         places = evidence.position[features]
         if (places < 0).any():
-            raise Unfit(f"a block has feature {features[places < 0][0]}, which takes no part")
+            raise Unfit(
+                f"choices.blocks has feature {features[places < 0][0]}, which cannot be in a model"
+            )
         bases.append(Basis(places, np.asarray(triangle, dtype=np.float64)))
     size = max((len(basis.places) for basis in bases), default=0)
     w, c = np.ones(len(evidence.c)), evidence.c.copy()

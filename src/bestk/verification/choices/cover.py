@@ -23,7 +23,7 @@ from bestk.verification.nodes import Lined, Proven
 from bestk.verification.numerics.bounds import FINE
 from bestk.verification.numerics.choice import FREE, IN, OUT
 from bestk.verification.numerics.tree import SOUND
-from bestk.verification.supports import Judge
+from bestk.verification.supports.single import Judge
 
 
 class _BackEnd:

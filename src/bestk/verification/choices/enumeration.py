@@ -20,10 +20,10 @@ from bestk.verification.choices.constrained import ConstrainedFits, Exactly
 from bestk.verification.choices.constraints import Constraints
 from bestk.verification.choices.coordinates import Coordinates
 from bestk.verification.choices.rules import Rules, close, list_choices
-from bestk.verification.enumeration import Enumeration, Unjudged
 from bestk.verification.limits import limits
 from bestk.verification.numerics.choice import FREE, IN, OUT
-from bestk.verification.supports import Judge
+from bestk.verification.supports.enumeration import Enumeration, Unjudged
+from bestk.verification.supports.single import Judge
 from bestk.verification.threads import shared
 
 

@@ -14,13 +14,13 @@ def flaws_of_structure(certificate: Certificate) -> Iterator[str]:
     """Reasons why the question with its structure makes no sense; none if it does."""
     structure, p = certificate.structure, len(certificate.coef)
     if (structure is None) != (certificate.choices is None):
-        yield "a structure and what is proven about its choices belong together"
+        yield "it has a structure without choices, or choices without a structure"
         return
     if structure is None:
         return
     groups, m = np.asarray(structure.groups), structure.n_groups
     if groups.shape != (p,) or groups.dtype.kind not in "iu":
-        yield "groups do not number every feature's group"
+        yield "groups does not have the number of a group for every feature"
         return
     numbers, first = np.unique(groups, return_index=True)
     if not (np.array_equal(numbers, np.arange(m)) and (np.diff(first) > 0).all()):
@@ -34,9 +34,9 @@ def flaws_of_structure(certificate: Certificate) -> Iterator[str]:
     if included > certificate.k:
         yield "more groups are included than k allows"
     if certificate.k > _LARGEST:
-        yield f"k is {certificate.k}"
+        yield f"k is {certificate.k}, not a whole number up to 2^31"
     if len(certificate.copies):
-        yield "copies of features may not be left out where there is a structure"
+        yield "it leaves out copies of features, which a structure does not allow"
     yield from _flaws_of_rows(structure)
     yield from _flaws_of_constraints(structure, p)
 
@@ -45,9 +45,9 @@ def _flaws_of_rows(structure: Structure) -> Iterator[str]:
     for i, row in enumerate(structure.rows):
         for side in (np.asarray(row.plus), np.asarray(row.minus)):
             if not _are_numbers(side, structure.n_groups):
-                yield f"row {i} of the rules does not list groups"
+                yield f"row {i} of the rules names groups that are not there"
         if int(row.limit) != row.limit or abs(row.limit) > _LARGEST:
-            yield f"row {i} of the rules has the limit {row.limit}"
+            yield f"row {i} of the rules has the limit {row.limit}, no whole number up to 2^31"
 
 
 def _flaws_of_constraints(structure: Structure, p: int) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _flaws_of_blocks(certificate: Certificate, choices: ChoiceProof) -> Iterator
         if np.isfinite([certificate.lower[own], certificate.upper[own]]).any():
             yield f"block {i} has features with bounds"
         if np.tril(triangle, -1).any() or not triangle.diagonal().all():
-            yield f"block {i} is not a regular upper triangle"
+            yield f"block {i} is not an upper triangle, or has a zero on its diagonal"
 
 
 def _are_numbers(array: np.ndarray, count: int) -> bool:

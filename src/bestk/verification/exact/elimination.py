@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.verification.enumeration import Unjudged
+from bestk.verification.supports.enumeration import Unjudged
 
 
 def whole(values: Any) -> tuple[np.ndarray, int]:
@@ -37,7 +37,7 @@ def eliminated(B: np.ndarray) -> tuple[int, int]:
     before = 1
     while len(B) > 1:
         if B[0, 0] < 0 or (B[0, 0] == 0 and any(x != 0 for x in B[0])):
-            raise Unjudged("its products are those of no data")
+            raise Unjudged("its matrix of products is not that of any data")
         if B[0, 0] == 0:
             B = B[1:, 1:]  # a column that depends on those before it adds nothing
             continue

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from bestk.verification.enumeration import Unjudged
 from bestk.verification.exact.elimination import eliminated, inverse_times
 from bestk.verification.limits import limits
+from bestk.verification.supports.enumeration import Unjudged
 
 
 def least_squares(B: np.ndarray, lo: list[Any], hi: list[Any]) -> Fraction:

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from bestk.results.certificate import Certificate, SplitRecord
-from bestk.verification.enumeration import Unjudged
+from bestk.verification.allowance import ANY_TIME
 from bestk.verification.evidence import Unfit
 from bestk.verification.exact.elimination import scaled, step, whole
 from bestk.verification.exact.fits import least_squares
 from bestk.verification.exact.splits import ExactSplit
 from bestk.verification.limits import limits
-from bestk.verification.nodes import SplitBySplit
+from bestk.verification.nodes import Lined, Proven, SplitBySplit
 from bestk.verification.numerics.choice import FREE, IN
+from bestk.verification.supports.enumeration import Unjudged
 
 
 def exact_products(X, y, weight, centre: bool, features) -> tuple[np.ndarray, int]:
@@ -111,9 +112,10 @@ class ExactForm:
         self.scale = scale = [Fraction(roots[-1]) / Fraction(root) for root in roots[:-1]]
         self.lo = [scaled(certificate.lower[j], s) for j, s in zip(self.live, scale, strict=True)]
         self.hi = [scaled(certificate.upper[j], s) for j, s in zip(self.live, scale, strict=True)]
-        self.fill = SplitBySplit(certificate, self.position, self.split).fill
+        self._by_split = SplitBySplit(certificate, self.position, self.split)
         self.n_supports = 0
         self.target: Fraction = Fraction(0)
+        self.allowance = ANY_TIME
 
     @staticmethod
     def _drop_copies(certificate: Certificate, G, useful) -> None:
@@ -139,6 +141,10 @@ class ExactForm:
     def split(self, record: SplitRecord) -> ExactSplit:
         return ExactSplit(self, record)
 
+    def fill(self, lined: Lined, proven: Proven) -> None:
+        self.allowance.check()
+        self._by_split.fill(lined, proven)
+
     def enumerate(self, cells: np.ndarray) -> list[Any]:
         return [self._least(state) for state in cells]
 
@@ -148,8 +154,8 @@ class ExactForm:
         self.n_supports += comb(len(free), r)
         if self.n_supports > limits().exact_supports:
             raise ValueError(
-                f"exact verification tries at most {limits().exact_supports} supports, "
-                "here are more"
+                f"this proof asks for more than {limits().exact_supports} supports, too many to "
+                "try in rational numbers; leave out exact=True (--exact)"
             )
         if self.target <= 0:
             return Fraction(0)
@@ -204,6 +210,7 @@ class _Enumeration:
                     rest = int(B[-1, -1]) * v - int(B[i, -1]) ** 2
                     self._meet([*chosen, j], rest, before * v)
             return
+        self.form.allowance.check()
         for i in range(len(features) - r + 1):
             part = B[i:, i:]
             if part[0, 0] == 0:

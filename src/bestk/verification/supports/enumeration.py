@@ -23,8 +23,8 @@ from bestk.verification.numerics.matrices import Stored
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
 from bestk.verification.numerics.rows import Columns, reflected, triangle
 from bestk.verification.numerics.scan import condition, last_given, scan
-from bestk.verification.on_device import PairScan
-from bestk.verification.supports import DEPENDENT, Judge, assume, assume_dependent
+from bestk.verification.supports.on_device import PairScan
+from bestk.verification.supports.single import DEPENDENT, Judge, assume, assume_dependent
 from bestk.verification.threads import shared
 
 # Below this share of y'y products have too few digits left to tell supports apart.
@@ -305,7 +305,8 @@ class Enumeration:
             if comb(len(free), r) <= limits().hits // 100:
                 return self._all(inside, free, r)
             raise Unjudged(
-                "features are nearly dependent, and there are too many rows to look closer"
+                "its features are nearly dependent, and the rows that would tell them apart are "
+                "too many, or were not kept"
             )
         projected = _project(columns, inside, free)
         live = projected.norm > DEPENDENT * np.sqrt(float(len(columns.M)))

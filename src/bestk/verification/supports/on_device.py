@@ -7,8 +7,8 @@ from math import comb
 
 import numpy as np
 
-from bestk.base.cuda import Cuda, number_of
-from bestk.base.driver import DeviceFailed, Driver
+from bestk.base.device.cuda import Cuda, number_of
+from bestk.base.device.driver import DeviceFailed, Driver
 
 _MOST_PREFIX, _MOST_FEATURES = 16, 1024
 _THREADS = 256
@@ -34,7 +34,7 @@ class PairScan:
     def __init__(self, drivers: list[Driver]) -> None:
         self.name = drivers[0].name
         self._drivers = dict(zip(_FIRSTS, drivers, strict=True))
-        source = files("bestk.verification").joinpath("pairs.cu").read_text()
+        source = files("bestk.verification.supports").joinpath("pairs.cu").read_text()
         for firsts, driver in self._drivers.items():
             driver.compile(source, {"FIRSTS": firsts, "MOST_PREFIX": _MOST_PREFIX})
         table = [[comb(n, r) for r in range(_MOST_PREFIX + 1)] for n in range(_MOST_FEATURES + 1)]

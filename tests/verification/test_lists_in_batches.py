@@ -1,0 +1,87 @@
+"""Lists of models are verified on batches as on rows, whether these are kept or summed up."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers import instances
+from helpers.prover import as_batches
+from helpers.seeds import seeds
+
+import bestk
+from bestk.results.completeness import ListedModel
+from bestk.verification.completeness import verify_list_batches
+
+
+def listed(seed):
+    instance = instances.make(seed)
+    found = bestk.near_optimal(
+        instance.X, instance.y, instance.k, within=0.3, n_threads=1, **instance.options
+    )
+    return instance, found.certificate
+
+
+def on_batches(certificate, instance, rows=5):
+    return verify_list_batches(certificate, as_batches(instance, rows), n_threads=1)
+
+
+def on_rows(certificate, instance):
+    weight = instance.options.get("sample_weight")
+    return certificate.verify(instance.X, instance.y, weight, n_threads=1)
+
+
+@seeds(200, chunk=20)
+def test_kept_rows_say_what_all_rows_say(seed):
+    instance, certificate = listed(seed)
+    if certificate is not None:
+        whole, found = on_rows(certificate, instance), on_batches(certificate, instance)
+        assert replace(found, seconds=0.0) == replace(whole, seconds=0.0)
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("is_weighted", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_false_list_is_refused_on_sums_too(seed, is_weighted, fit_intercept, force):
+    force.verifier_keeps(0)
+    X, y, _ = bestk.datasets.make_synthetic(60, 8, k=3, rho=0.9, seed=seed)
+    weight = 1.0 + np.arange(60) % 3 if is_weighted else None
+    y, options = y + 5.0 * fit_intercept, {"fit_intercept": fit_intercept, "sample_weight": weight}
+    certificate = bestk.near_optimal(X, y, 3, within=0.5, alpha=0.1, **options).certificate
+
+    def verified(certificate, y=y):
+        pieces = [slice(i, i + 7) for i in range(0, 60, 7)]
+        rows = [(X[i], y[i]) if weight is None else (X[i], y[i], weight[i]) for i in pieces]
+        return verify_list_batches(certificate, rows, n_threads=1)
+
+    found = verified(certificate)
+    assert found, str(found)
+    assert found.n_models == len(certificate.models) > 1
+    best = certificate.models[0]
+    others = certificate.models[1:]
+    worse = ListedModel(best.support, best.values * 1.5 + 1.0, best.intercept)
+    for false, reason in (
+        (replace(certificate, models=others), "size|below|above"),
+        (replace(certificate, models=(worse, *others)), "above the threshold"),
+        (replace(certificate, models=(best, best, *others)), "twice"),
+        (replace(certificate, models=(ListedModel(best.support + 99, best.values, 0.0),)), "range"),
+    ):
+        refused = verified(false)
+        assert not refused
+        assert any(part in text for text in refused.failures for part in reason.split("|"))
+    assert "fingerprint" in verified(certificate, y + 1e-9).failures[0]
+
+
+def test_where_there_are_no_rows_or_other_columns():
+    instance, certificate = listed(3)
+    assert "fingerprint" in verify_list_batches(certificate, []).failures[0]
+    fewer = replace(instance, X=instance.X[:, :-1])
+    assert "fingerprint" in on_batches(certificate, fewer).failures[0]
+
+
+def test_dask_collections_come_one_partition_at_a_time():
+    da = pytest.importorskip("dask.array")
+    X, y, _ = bestk.datasets.make_synthetic(60, 8, k=3, rho=0.5)
+    certificate = bestk.near_optimal(X, y, 3, within=0.2).certificate
+    rows, target = da.from_array(X, chunks=(13, -1)), da.from_array(y, chunks=13)
+    assert certificate.verify(rows, target)
+    assert not certificate.verify(rows, target + 1.0)
