@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement
 from math import prod
+from numbers import Integral, Real
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -89,12 +90,15 @@ def make_synthetic(
         ``X`` (n, p), ``y`` (n,), ``coef`` (p,). Memory never exceeds that of X by more than a
         block of rows.
     """
-    if not 1 <= k <= p:
+    _require_whole(1, n=n, p=p, k=k)
+    _require_whole(0, seed=seed)
+    _require_numbers(rho=rho, snr=snr)
+    if not k <= p:
         raise ValueError(f"k must be between 1 and p = {p}, got {k}")
     if not abs(rho) <= 1.0:
         raise ValueError(f"rho must be between -1 and 1, got {rho}")
     if not snr > 0.0:
-        raise ValueError(f"snr must be positive, got {snr}")
+        raise ValueError(f"snr must be above 0, got {snr}")
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
     _correlate_columns(X, rho)
@@ -103,6 +107,20 @@ def make_synthetic(
     signal = X @ coef
     y = signal + rng.standard_normal(n) * np.sqrt(signal.dot(signal) / n / snr)
     return Synthetic(X, y, coef)
+
+
+def _require_whole(least: int, **values: object) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise TypeError(f"{name} must be a whole number (an int), got {value!r}")
+        if int(value) < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def _require_numbers(**values: object) -> None:
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{name} must be a number, got {value!r}")
 
 
 def _correlate_columns(X: np.ndarray, rho: float) -> None:
@@ -155,13 +173,17 @@ def make_dynamics(
     Dynamics
         ``X`` (n, p), ``derivatives`` (n, dims), ``names`` (p), ``coef`` (dims, p).
     """
+    _require_whole(1, degree=degree)
+    _require_numbers(duration=duration)
     states = simulate(system, 1.5 * duration, noise=noise, dt=dt, seed=seed)
     states = states[: int(duration / dt)]
     if len(states) < 9:
-        raise ValueError(f"duration must give at least 9 rows, got {duration} with dt = {dt}")
+        raise ValueError(
+            f"duration must give at least 9 rows, got {duration} with dt = {dt}; lengthen it"
+        )
     equations = EQUATIONS[system]
     if degree < max(len(monomial) for equation in equations for monomial in equation):
-        raise ValueError(f"degree {degree} is too low to contain the terms of {system!r}")
+        raise ValueError(f"degree = {degree} is too low for the terms of {system!r}; raise it")
     from scipy.signal import savgol_filter  # slow to import, seldom needed
 
     smooth = savgol_filter(states, window_length=9, polyorder=3, axis=0)
@@ -185,6 +207,14 @@ def simulate(
     """
     if system not in EQUATIONS:
         raise ValueError(f"system must be one of {', '.join(get_args(System))}, got {system!r}")
+    _require_whole(0, seed=seed)
+    _require_numbers(duration=duration, dt=dt, noise=noise)
+    if not 0.0 < dt < np.inf:
+        raise ValueError(f"dt must be above 0, got {dt}")
+    if not 0.0 <= noise < np.inf:
+        raise ValueError(f"noise must be at least 0, got {noise}")
+    if not 0.0 < duration < np.inf:
+        raise ValueError(f"duration must be a finite number above 0, got {duration}")
     t = np.arange(0.0, duration, dt)
     if len(t) < 2:
         raise ValueError(f"duration must cover at least two steps of dt = {dt}, got {duration}")

@@ -43,6 +43,41 @@ def test_simulations_know_the_force(found):
     assert found.horizon() == pytest.approx(12.0)
 
 
+def test_an_experiment_that_is_not_among_the_data(found):
+    """The same motion, whether the force is a function or rows; and other forces move it."""
+    t, x, u = driven([0.3, -0.5], 1.0)
+    by_rows = found.simulate(t, start=x[0], u=u)
+    by_function = found.simulate(t, start=x[0], u=lambda time: np.sin(1.7 * time + 1.0))
+    assert np.abs(by_rows - x).max() < 1e-2
+    assert np.abs(by_function - x).max() < 1e-2
+    assert np.abs(found.simulate(t, start=x[0], u=0 * u) - x).max() > 0.1
+    assert found.simulate(start=x[0], u=u).shape == x.shape
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"u": np.ones(1500)}, "start"),
+        ({"start": [1.0, 0.0]}, "pass them as u"),
+        ({"start": [1.0], "u": np.ones(1500)}, "start"),
+        ({"start": [1.0, 0.0], "u": np.ones(9)}, "u has 9 rows for 1500 times"),
+        ({"start": [1.0, 0.0], "u": np.ones((1500, 2))}, "u gives 2 control inputs"),
+        ({"start": [1.0, 0.0], "u": lambda t: [1.0, 2.0]}, "u gives 2 control inputs"),
+    ],
+)
+def test_what_a_new_experiment_needs(found, options, words):
+    with pytest.raises(ValueError, match=words):
+        found.simulate(**options)
+
+
+def test_a_new_experiment_without_control():
+    t, x, _ = driven([1.0, 0.0], 0.0)
+    found = discover(x, t, degree=1)
+    assert found.simulate(t, start=[0.5, 0.5]).shape == x.shape
+    with pytest.raises(ValueError, match="leave u out"):
+        found.simulate(t, start=[0.5, 0.5], u=t)
+
+
 def test_several_trajectories_with_forces_of_their_own():
     cases = [driven([1.0, 0.0], 0.0), driven([0.0, -1.0], 1.0)]
     t, x, u = (list(part) for part in zip(*cases, strict=True))

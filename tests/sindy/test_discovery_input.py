@@ -55,6 +55,12 @@ def test_bad_input_is_named(x, t, options, error, match):
         discover(x, t, **options)
 
 
+def test_states_that_rest_at_zero_have_equations_without_terms():
+    library = ps.PolynomialLibrary(degree=2, include_bias=False)
+    found = discover(np.zeros((60, 2)), 0.1, library=library)
+    assert not any(result.coef.any() for result in found.results)
+
+
 def test_frames_of_other_columns_are_an_error():
     frames = [pd.DataFrame(table(), columns=names) for names in (["a", "b"], ["b", "a"])]
     with pytest.raises(ValueError, match="different column names"):

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import gammaln
 
 from bestk import Status
 from bestk.sindy import discover
 from bestk.sindy.discovery import equation, next_best
-from bestk.sindy.search import score_of
+from bestk.sindy.scoring import score_of
 
 
 def test_summary_and_pickle(found):
@@ -36,6 +37,8 @@ def test_equations_as_text():
         (0.5, {"status": Status.TIME_LIMIT, "gap": 0.1}, "at least 50% worse"),
         (0.5, {"gap": 1e-5}, "at least 50% worse"),
         (19.999, {}, "20.9 times the objective"),
+        (1e-13, {}, "as good up to rounding"),
+        (1e-13, {"gap": 0.1}, "may be as good"),
         (-0.1, {"status": Status.TIME_LIMIT, "gap": 0.1}, "may be as good"),
         (0.5, {"status": Status.INTERRUPTED, "gap": 0.1}, "may be as good"),
     ],
@@ -53,14 +56,23 @@ def test_a_tolerance_is_part_of_what_is_proven(found):
 
 
 def test_aicc_of_few_rows():
-    assert score_of("aicc", rss=4.0, m=4, size=3, p=9) == pytest.approx(6 + 0 + 2 * 4 * 5)
-    assert score_of("aicc", rss=0.0, m=4, size=1, p=9) == -np.inf
+    assert score_of("aicc", mean_square=1.0, m=4, size=3, p=9) == pytest.approx(6 + 0 + 2 * 4 * 5)
+    assert score_of("aicc", mean_square=0.0, m=4, size=1, p=9) == -np.inf
+
+
+def binom_log(n, k):
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+
+
+def test_ebic_of_more_choices_than_an_integer_of_numpy_holds():
+    score = score_of("ebic", mean_square=1.0, m=20, size=60, p=462)
+    assert score == pytest.approx(60 * np.log(20) + 2 * float(binom_log(462, 60)))
 
 
 def test_other_criteria_ask_for_more_evidence(states):
-    assert score_of("bic", rss=20.0, m=20, size=3, p=9) == pytest.approx(3 * np.log(20))
+    assert score_of("bic", mean_square=1.0, m=20, size=3, p=9) == pytest.approx(3 * np.log(20))
     ebic = 3 * np.log(20) + 2 * np.log(84)
-    assert score_of("ebic", rss=20.0, m=20, size=3, p=9) == pytest.approx(ebic)
+    assert score_of("ebic", mean_square=1.0, m=20, size=3, p=9) == pytest.approx(ebic)
     sizes = {}
     for criterion in ("aicc", "bic", "ebic"):
         found = discover(states[:700], 0.002, degree=3, alphas=[1e-5], criterion=criterion)

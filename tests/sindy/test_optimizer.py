@@ -9,10 +9,11 @@ import pysindy as ps
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 from bestk import Status, solve
 from bestk.datasets import make_dynamics, make_synthetic, simulate
-from bestk.sindy import OKRidge
+from bestk.sindy import OKRidge, discover
 
 LORENZ = {"x": {"x", "y"}, "y": {"x", "y", "x z"}, "z": {"z", "x y"}}
 
@@ -58,6 +59,16 @@ def test_every_equation_is_solved_as_if_alone(lorenz):
     assert optimizer.lower_bound_ <= optimizer.objective_
     assert len(optimizer.summary().splitlines()) == 4
     assert optimizer.complexity == 7
+
+
+def test_a_summary_names_terms_as_the_library_does():
+    states = simulate("lorenz", 2.0)
+    model = ps.SINDy(OKRidge(k=[2, 3, 2]), ps.PolynomialLibrary(degree=2))
+    model.fit(states, t=0.002, feature_names=["x", "y", "z"])
+    lines = model.optimizer.summary(model.get_feature_names()).splitlines()
+    assert [line.split("optimal: ")[1] for line in lines[1:]] == ["x, y", "x, y, x z", "z, x y"]
+    with pytest.raises(ValueError, match="feature_names must be 10 strings"):
+        model.optimizer.summary(["x", "y", "z"])
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
@@ -181,6 +192,19 @@ def test_clone_pickle_and_parameters():
     assert optimizer.set_params(alpha=0.2) is optimizer
 
 
+def test_a_search_over_sizes(states):
+    """What PySINDy's users do with thresholds."""
+    library = ps.PolynomialLibrary(degree=2)
+    found = GridSearchCV(
+        ps.SINDy(OKRidge(k=1), library),
+        {"optimizer__k": [1, 3], "feature_library__degree": [1, 2]},
+        scoring=lambda model, x: model.score(x, t=0.002),
+        cv=TimeSeriesSplit(n_splits=3),
+    ).fit(states, t=0.002)
+    assert found.best_params_ == {"optimizer__k": 3, "feature_library__degree": 2}
+    assert [len(result.support) for result in found.best_estimator_.optimizer.results_] == [3] * 3
+
+
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
@@ -241,3 +265,15 @@ def test_free_terms_do_not_count(total_k):
     some = OKRidge(k=2, free={0: free}).fit(data.X, data.derivatives)
     assert free[0] in some.results_[0].support
     assert some.results_[1].certificate.free.tolist() == []
+
+
+def test_a_term_that_is_twice_in_a_library_is_named():
+    library = ps.PolynomialLibrary(2) + ps.PolynomialLibrary(1)
+    states = simulate("lorenz", 2.0)
+    words = r"same name in the library: '1' \(columns 0, 10\).*include_bias=False"
+    with pytest.raises(ValueError, match=words):
+        discover(states, 0.002, library=library)
+    names = library.fit(states).get_feature_names()
+    terms = np.random.default_rng(0).standard_normal((30, len(names)))
+    with pytest.raises(ValueError, match=words):
+        OKRidge(k=2, feature_names=names).fit(terms, terms[:, :1])

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.validation import as_real
+from bestk.base.interactive import Latex, as_printed
+from bestk.base.validation import as_real, as_vector
 from bestk.results import formula
 from bestk.results.gaps import PERFECT_FIT, percent
 from bestk.results.result import Result
@@ -17,7 +18,10 @@ from bestk.rivals.models import NearOptimal
 from bestk.selection.path import Path
 from bestk.selection.problem import Problem
 from bestk.sindy.simulation import integrate, right_hand_side
-from bestk.sindy.trajectories import Trajectories
+from bestk.sindy.trajectories import Trajectories, new_control
+
+# A runner-up that is worse by a smaller share cannot be told from the equation.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,7 +39,8 @@ class Discovery:
     states, terms : tuples of str
         Names of the states and of the candidate terms.
     ks, alphas : (m,) and (a,) arrays
-        The grid, ascending.
+        The grid, ascending; penalties as they are in the objective, times the mean square of the
+        smallest term.
     criterion : str
         What chose k and alpha.
     scores : (d, a, m) array
@@ -87,7 +92,7 @@ class Discovery:
             rf"\dot{{{formula.symbol(state)}}} &= {formula.latex_sum(terms, reader, digits)}"
             for state, terms in zip(self.states, self._sums, strict=True)
         ]
-        return "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+        return Latex("\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}")
 
     def to_sympy(self) -> dict[str, Any]:
         """The right-hand sides as expressions of SymPy, by the names of the states."""
@@ -188,26 +193,42 @@ class Discovery:
         """(d,) root mean square of x' - Theta(x) xi, relative to that of x'."""
         return np.array([np.sqrt(r.rss / r.yy) if r.yy > 0 else 0.0 for r in self.results])
 
-    def simulate(self, t: Any = None, *, time_limit: float = 20.0) -> Any:
-        """Integrate the equations from the first state of each trajectory.
+    def simulate(
+        self, t: Any = None, *, start: Any = None, u: Any = None, time_limit: float = 20.0
+    ) -> Any:
+        """Integrate the equations from the first state of each trajectory, or from another state.
 
-        Control inputs are linear between the rows of the data, and constant outside.
+        Control inputs are linear between rows, and constant outside.
 
         Parameters
         ----------
         t : (n,) array or None
             Times, the first that of the first state; None means those of the data.
+        start : (d,) array or None
+            Another first state: an experiment that is not among the data.
+        u : function, (n,) array or (n, c) array, or None
+            Its control inputs, as a function of the time or at the times t.
         time_limit : float
             Seconds after which a simulation that creeps is given up.
 
         Returns
         -------
-        (n, d) array, or a list of them if there are several trajectories
+        (n, d) array, or a list of them if there are several trajectories and no `start`
             Rows after a blow-up are NaN.
         """
         data = self.trajectories
         times = data.t if t is None else [_simulation_times(t)] * len(data.x)
         scale = max(np.abs(x).max() for x in data.x)
+        if start is not None:
+            state = as_vector("start", start, length=len(self.states), of="states")
+            control = new_control(u, times[0], len(self.control_names))
+            rhs = right_hand_side(self.model, control)
+            return integrate(rhs, state.astype(np.float64), times[0], scale, time_limit)
+        if u is not None:
+            raise ValueError(
+                "u belongs to a new experiment: pass its first state as start; the control inputs "
+                "of the data are known"
+            )
         return data.in_shape(
             [
                 integrate(
@@ -253,7 +274,7 @@ class Discovery:
         return simulated if isinstance(simulated, list) else [simulated]
 
     def plot(self, path: Any = None, **options: Any) -> Any:
-        """Data, simulations and scores (:func:`bestk.plots.discovery`); returns the Figure."""
+        """Data, simulations and scores (:func:`bestk.plots.discovery`); returns the Axes."""
         from bestk.show import plots
 
         return plots.discovery(self, path, **options)
@@ -319,6 +340,8 @@ class Discovery:
         head = f"{len(unproven)} of {len(self.results)} equations {verb} not proven."
         return head, f"{text} The largest gap is {gap}. {unproven[0].status.advice}"
 
+    _repr_pretty_ = as_printed
+
     def __str__(self) -> str:
         return self.summary()
 
@@ -356,8 +379,8 @@ def next_best(result: Result, other: Result | None) -> str:
     if other is None:
         return "none"
     share = margin(result, other)
-    if share == 0.0:
-        return "may be as good"
+    if share < _ROUNDING:
+        return "as good up to rounding" if share > 0.0 and other.gap == 0.0 else "may be as good"
     # Rounded down: a difference must not look larger than what is proven.
     digits = Context(prec=3, rounding=ROUND_FLOOR)
     least = "at least " if other.gap > 0.0 else ""

@@ -8,10 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from pysindy.optimizers import BaseOptimizer
-from sklearn.utils.validation import check_X_y
 
 from bestk.base.settings import Settings, settings_of
-from bestk.base.validation import require_count, require_names
+from bestk.base.validation import (
+    as_real,
+    require_count,
+    require_distinct,
+    require_flag,
+    require_names,
+)
 from bestk.choices.run import correlations
 from bestk.results.result import Result
 from bestk.selection.estimators import warn_of_open_gaps
@@ -19,6 +24,7 @@ from bestk.selection.jobs import run_jobs
 from bestk.selection.path import Path, path_of
 from bestk.selection.problem import Problem
 from bestk.sindy.patience import Patience
+from bestk.sindy.rows import Rows
 from bestk.sindy.stacked import cross_constraints, solve_stacked, split_up, stacked_asked
 from bestk.structure.asked import Asked
 
@@ -74,7 +80,7 @@ class OKRidge(BaseOptimizer):
     ----------
     coef_ : (n_equations, n_terms) array
     results_ : list of Result
-        One per equation, with its bound and certificate; ``print(optimizer.summary())``.
+        One per equation, with its bound and certificate; see :meth:`summary`.
     problems_ : list of Problem
         What was solved, for other questions such as ``problem.runner_up(result)``.
     result_ : Result
@@ -124,9 +130,9 @@ class OKRidge(BaseOptimizer):
         super().__init__(
             unbias=unbias,
             normalize_columns=normalize_columns,
-            initial_guess=initial_guess,
             copy_X=copy_X,
         )
+        self.initial_guess = initial_guess  # as given: PySINDy would reshape it
         self.k = k
         self.total_k = total_k
         self.alpha = alpha
@@ -157,23 +163,21 @@ class OKRidge(BaseOptimizer):
 
         Rows with missing values are left out, as everywhere in PySINDy.
         """
-        x, y = np.asarray(x_, dtype=np.float64), np.asarray(y, dtype=np.float64)
-        y = y.reshape(len(y), -1)
-        known = ~(np.isnan(x).any(axis=1) | np.isnan(y).any(axis=1))
-        x, y = check_X_y(x[known], y[known], y_numeric=True, multi_output=True)
-        if sample_weight is not None:
-            sample_weight = np.broadcast_to(sample_weight, known.shape)[known]
-        scaled, norms = x, np.ones(x.shape[1])
+        require_flag("unbias", self.unbias)
+        require_flag("normalize_columns", self.normalize_columns)
+        rows = Rows.of(x_, y, sample_weight)
+        x, y, weight = rows
+        norms = np.ones(x.shape[1])
         if self.normalize_columns:
-            norms = np.linalg.norm(x, axis=0)
+            norms = np.linalg.norm(rows.weighted()[0], axis=0)
             norms = np.where(norms > 0, norms, 1.0)
-            scaled = x / norms
         self.Theta_, self.n_features_in_, self.iters = x, x.shape[1], 0
         self.coef_ = np.zeros((y.shape[1], x.shape[1]))
-        self._reduce(scaled, y, sample_weight, **reduce_kws)
+        self._reduce(x / norms if self.normalize_columns else x, y, weight, **reduce_kws)
         self.ind_ = self.coef_ != 0.0
         if self.unbias:
-            self._unbias(scaled, y)
+            weighted_x, weighted_y = rows.weighted()
+            self._unbias(weighted_x / norms, weighted_y)
         self.coef_ = self.coef_ / norms
         self.history_ = [self.coef_]
         self.intercept_ = 0.0
@@ -192,6 +196,8 @@ class OKRidge(BaseOptimizer):
         n_equations = y.shape[1]
         sizes = self._sizes(n_equations, x.shape[1])
         alphas = _one_each("alpha", self.alpha, n_equations)
+        guesses = self._guesses(n_equations, x.shape[1])
+        require_distinct_terms(self.feature_names)
         first = Problem.from_data(
             x,
             y[:, 0],
@@ -220,7 +226,7 @@ class OKRidge(BaseOptimizer):
                 rules=of_equation(self.rules, i),
                 constraints=of_equation(self.constraints, i),
             )
-            return _Question(i, ks, asked, self._guess(i))
+            return _Question(i, ks, asked, guesses[i])
 
         def solve(one: _Question, settings: Settings) -> Path:
             problem, limited = problems[one.equation], patience.limited(settings)
@@ -287,19 +293,31 @@ class OKRidge(BaseOptimizer):
             most = min(most, require_count("total_k", self.total_k, least=0))
         return [min(require_count("k", k, least=0), most) for k in ks]
 
-    def _guess(self, equation: int) -> np.ndarray | None:
+    def _guesses(self, n_equations: int, n_terms: int) -> list[np.ndarray | None]:
         if self.initial_guess is None:
-            return None
-        return np.flatnonzero(np.atleast_2d(self.initial_guess)[equation])
+            return [None] * n_equations
+        guess = np.atleast_2d(as_real("initial_guess", self.initial_guess))
+        if guess.shape != (n_equations, n_terms):
+            raise ValueError(
+                f"initial_guess has shape {guess.shape}, but there are {n_equations} equations of "
+                f"{n_terms} terms; pass an array of shape {(n_equations, n_terms)}"
+            )
+        return [np.flatnonzero(row) for row in guess]
 
-    def summary(self) -> str:
-        """What is proven about each equation, as a table."""
+    def summary(self, feature_names: Sequence[str] | None = None) -> str:
+        """What is proven about each equation, as a table.
+
+        PySINDy does not tell an optimizer what its terms are called: ``model.get_feature_names()``
+        has the names. Without them, and without the option `feature_names`, terms are numbered.
+        """
+        names = require_names(feature_names, self.n_features_in_)
         lines = [f"{'equation':>8} {'terms':>5} {'objective':>13} {'gap':>9} {'R²':>10}  status"]
-        lines += [
-            f"{i:>8} {len(r.support):>5} {r.objective:>13.6g} {r.gap:>9.2g} {r.r2:>10.6f}  "
-            f"{r.status}: {', '.join(r.names)}"
-            for i, r in enumerate(self.results_)
-        ]
+        for i, r in enumerate(self.results_):
+            terms = r.names if names is None else [names[j] for j in r.support]
+            lines.append(
+                f"{i:>8} {len(r.support):>5} {r.objective:>13.6g} {r.gap:>9.2g} {r.r2:>10.6f}  "
+                f"{r.status}: {', '.join(terms)}"
+            )
         return "\n".join(lines)
 
 
@@ -380,3 +398,12 @@ def _one_each(name: str, option: Any, n_equations: int) -> list:
 def of_equation(option: Any, equation: int) -> Any:
     """An option that may be given for all equations at once or as {equation: value}."""
     return option.get(equation) if isinstance(option, Mapping) else option
+
+
+def require_distinct_terms(terms: Any) -> None:
+    """A library that has a term twice, such as the constant of two libraries that were added."""
+    advice = (
+        "leave repeated terms out of the library: add libraries that have no term in common, for "
+        "instance with include_bias=False in all but one of them"
+    )
+    require_distinct(terms, " in the library", advice)

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import as_penalties, require_choice, require_count, require_number
 from bestk.results.criteria import CRITERIA
-from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
 from bestk.selection.estimators import warn_of_open_gaps
 from bestk.selection.jobs import run_jobs
@@ -24,8 +22,9 @@ from bestk.selection.path import Path, as_sizes
 from bestk.selection.problem import Problem
 from bestk.sindy.differentiation import least_rows, method_for
 from bestk.sindy.discovery import Discovery
-from bestk.sindy.optimizer import OKRidge, of_equation
+from bestk.sindy.optimizer import OKRidge, of_equation, require_distinct_terms
 from bestk.sindy.patience import Patience
+from bestk.sindy.scoring import scores_of
 from bestk.sindy.trajectories import Trajectories
 
 
@@ -64,8 +63,9 @@ def discover(
 
     For every equation the best models of all sizes and ridge penalties are found on the first part
     of each trajectory. The rest of it chooses among them, by least
-    ``AICc = 2 K + m ln(RSS / m) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` with K terms on m rows,
-    or by another criterion. The chosen size and penalty are then solved again on all rows.
+    ``AICc = 2 K + m ln(RSS / rows) + 2 (K + 1) (K + 2) / max(m - K - 2, 1)`` with K terms, or by
+    another criterion. Rows close in time are not independent: m is how many independent rows they
+    are worth (theory: rows-worth). The chosen size and penalty are then solved again on all rows.
 
     Parameters
     ----------
@@ -91,14 +91,13 @@ def discover(
     control_names : list of str or None
         Names of the control inputs; those of the data frame, or u0, u1, ..., by default.
     ks, alphas : iterables of int and of float
-        Largest numbers of terms in an equation, and ridge penalties, to choose from. Penalties
-        depend on units: rescale states that are tiny (1e-6, say), or include 0.
+        Largest numbers of terms in an equation, and ridge penalties, to choose from. Penalties are
+        in units of the mean square of the smallest term, so that units of states do not matter.
     validation : float
         Share of each trajectory, at its end, that chooses k and alpha.
     criterion : {"aicc", "bic", "ebic"}
-        What is least for the chosen model. Rows close in time are not independent, which AICc takes
-        them to be: if it takes too many terms, BIC and EBIC (with p candidates,
-        ``K ln m + m ln(RSS / m) + 2 ln C(p, K)``) ask for more evidence.
+        What is least for the chosen model. BIC, ``K ln m + m ln(RSS / rows)``, and EBIC, which adds
+        ``2 ln C(p, K)`` for p candidates, ask for more evidence than AICc.
     bounds, include, exclude, free, rules, constraints
         What is asked of all equations or, as {equation: ...}, of some; terms by name or number. See
         :class:`bestk.sindy.OKRidge`.
@@ -153,7 +152,9 @@ def discover(
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
 
     rows, unseen = _rows(training, library, method), _rows(held_out, library, method)
+    penalties = as_penalties([alpha * rows.smallest for alpha in penalties])
     terms = tuple(library.get_feature_names(data.inputs))
+    require_distinct_terms(terms)
     sizes = sorted({min(k, len(terms)) for k in sizes})
     patience = Patience()
     asked = {
@@ -166,7 +167,10 @@ def discover(
     }  # fmt: skip
     grids = _grids(rows, terms, sizes, penalties, asked, settings, n_jobs, patience)
     scores = np.array(
-        [_scores(grid, sizes, penalties, criterion, *unseen.of(i)) for i, grid in enumerate(grids)]
+        [
+            scores_of(grid, sizes, penalties, criterion, *unseen.of(i), unseen.lengths)
+            for i, grid in enumerate(grids)
+        ]
     )
     shared = None if constraint_lhs is None else _shared_penalty(scores)
     pairs = zip(grids, scores, strict=True)
@@ -199,10 +203,15 @@ class _Rows(BaseOptimizer):
     def _reduce(self, x, y):
         raise NotImplementedError
 
+    def __init__(self, lengths: list[int]) -> None:
+        super().__init__()
+        self.lengths = lengths
+
     def fit(self, x_: Any, y: Any, sample_weight: Any = None, **options: Any) -> "_Rows":
         terms, derivatives = np.asarray(x_, dtype=np.float64), np.asarray(y, dtype=np.float64)
         known = ~np.isnan(derivatives).any(axis=1)  # some methods give none at the ends
         self.terms, self.derivatives = terms[known], derivatives[known]
+        self.lengths = [int(part.sum()) for part in np.split(known, np.cumsum(self.lengths)[:-1])]
         if not np.isfinite(self.terms).all():
             raise ValueError(
                 "library has terms that are NaN or infinite on these states; leave such terms out, "
@@ -215,9 +224,15 @@ class _Rows(BaseOptimizer):
     def of(self, equation: int) -> tuple[np.ndarray, np.ndarray]:
         return self.terms, self.derivatives[:, equation]
 
+    @property
+    def smallest(self) -> float:
+        """The mean square of the smallest term that is not zero; 1 if all of them are."""
+        squares = np.mean(self.terms**2, axis=0)
+        return float(squares[squares > 0.0].min()) if squares.any() else 1.0
+
 
 def _rows(data: Trajectories, library: Any, method: Any) -> _Rows:
-    rows = _Rows()
+    rows = _Rows([len(x) for x in data.x])
     model = SINDy(optimizer=rows, feature_library=library, differentiation_method=method)
     with np.errstate(over="ignore", invalid="ignore"):
         model.fit(data.x, **data.given)
@@ -247,36 +262,6 @@ def _grids(
 
     n_searches = len(ks) * len(alphas)
     return run_jobs(search, range(rows.derivatives.shape[1]), settings, n_jobs, n_searches)
-
-
-def _scores(
-    grid: dict[float, Path],
-    ks: list[int],
-    alphas: list[float],
-    criterion: str,
-    terms: np.ndarray,
-    derivative: np.ndarray,
-) -> np.ndarray:
-    """(a, m) scores of the models of a grid on rows they have not seen."""
-    scores = np.full((len(alphas), len(ks)), np.inf)
-    least = PERFECT_FIT * float(derivative @ derivative)
-    for alpha, path in grid.items():
-        for k, result in path.items():
-            residual = derivative - terms[:, result.support] @ result.coef[result.support]
-            rss = max(float(residual @ residual), least)
-            size = int(np.count_nonzero(result.coef))
-            score = score_of(criterion, rss, len(derivative), size, terms.shape[1])
-            scores[alphas.index(alpha), ks.index(k)] = score
-    return scores
-
-
-def score_of(criterion: str, rss: float, m: int, size: int, p: int) -> float:
-    """AICc, BIC or EBIC of a model with some of p terms on m rows it has not seen."""
-    fit = m * np.log(rss / m) if rss > 0 else -np.inf
-    if criterion == "aicc":
-        return float(2 * size + fit + 2 * (size + 1) * (size + 2) / max(m - size - 2, 1))
-    choices = 2 * np.log(comb(p, size)) if criterion == "ebic" else 0.0
-    return float(size * np.log(m) + fit + choices)
 
 
 def _shared_penalty(scores: np.ndarray) -> int:

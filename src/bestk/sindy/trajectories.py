@@ -109,8 +109,7 @@ class Trajectories:
         """The control inputs of a trajectory at any time: linear between rows, constant outside."""
         if self.u is None:
             return None
-        t, u = self.t[i], self.u[i]
-        return lambda time: np.array([np.interp(time, t, column) for column in u.T])
+        return _between(self.t[i], self.u[i])
 
     @property
     def clock(self) -> list:
@@ -120,6 +119,35 @@ class Trajectories:
     def in_shape(self, parts: list) -> Any:
         """One entry per trajectory, in the form the user gave: a list, or the only entry."""
         return parts if self.are_many else parts[0]
+
+
+def new_control(u: Any, t: np.ndarray, n_inputs: int) -> Callable[[float], np.ndarray] | None:
+    """Control inputs of a new experiment at any time, from a function or from rows at times t."""
+    if n_inputs == 0 and u is None:
+        return None
+    if u is None or n_inputs == 0:
+        raise ValueError(
+            f"the equations have {n_inputs} control inputs; "
+            + ("leave u out" if n_inputs == 0 else "pass them as u, a function or rows at times t")
+        )
+    if callable(u):
+        control = lambda time: np.asarray(u(time), dtype=np.float64).reshape(-1)  # noqa: E731
+        n_given = len(control(t[0]))
+    else:
+        rows = _states("u", np.asarray(u)[:, None] if np.ndim(u) == 1 else u)
+        if len(rows) != len(t):
+            raise ValueError(f"u has {len(rows)} rows for {len(t)} times; pass one row per time")
+        control, n_given = _between(t, rows), rows.shape[1]
+    if n_given != n_inputs:
+        raise ValueError(
+            f"u gives {n_given} control inputs, but the equations have {n_inputs}; pass one number "
+            "for each of them"
+        )
+    return control
+
+
+def _between(t: np.ndarray, u: np.ndarray) -> Callable[[float], np.ndarray]:
+    return lambda time: np.array([np.interp(time, t, column) for column in u.T])
 
 
 def _states(label: str, x: Any) -> np.ndarray:
