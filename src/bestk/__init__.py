@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from bestk.selection.problem import Problem
     from bestk.selection.sparse_selector import SparseSelector
     from bestk.selection.stability import Stability, stability
-    from bestk.selection.stability_selector import StabilitySelector
+    from bestk.selection.stability.selector import StabilitySelector
     from bestk.selection.warming import warmup
     from bestk.structure.groups import groups_of
+    from bestk.structure.sources import groups_by_source
 
-__version__ = "0.1.0"
+__version__ = "0.1.0.dev0"
 
 __all__ = [
     "Advanced",
@@ -41,6 +42,7 @@ __all__ = [
     "Status",
     "beam_search",
     "datasets",
+    "groups_by_source",
     "groups_of",
     "near_optimal",
     "plots",
@@ -66,9 +68,10 @@ _HOME = {
     "SparseRidgeCV": "bestk.selection.estimators",
     "SparseSelector": "bestk.selection.sparse_selector",
     "Stability": "bestk.selection.stability",
-    "StabilitySelector": "bestk.selection.stability_selector",
+    "StabilitySelector": "bestk.selection.stability.selector",
     "Status": "bestk.results.status",
     "beam_search": "bestk.search.solve",
+    "groups_by_source": "bestk.structure.sources",
     "groups_of": "bestk.structure.groups",
     "near_optimal": "bestk.rivals.near_optimal",
     "resume": "bestk.search.solve",

@@ -172,8 +172,8 @@ def test_ctrl_c_still_gives_a_list(hard, tmp_path):
         "tree.Tree._report = told\n"
         "app()"
     )
-    # With a gap of 1 the best model is soon proven, and what is interrupted is the list.
-    options = ["-k", "10", "--within", "2%", "--gap-tol", "1", "--json"]
+    # With such a gap the best model is soon proven, and what is interrupted is the list.
+    options = ["-k", "10", "--within", "2%", "--gap-tol", "0.99", "--json"]
     program = [sys.executable, "-c", watched, "alternatives", hard, *options]
     with open(tmp_path / "messages", "w") as messages:
         process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=messages, text=True)

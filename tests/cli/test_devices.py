@@ -45,7 +45,12 @@ def test_other_names_are_refused(command, file, tmp_path):
     first = (proof, file) if command == "verify" else (file, "-k", "2")
     outcome = run(command, *first, *ASKED, "--device", "gpu")
     assert outcome.exit_code == 1
-    assert 'device must be "cpu", "cuda" or "cuda:1"' in outcome.stderr
+    assert '--device must be "cpu", "cuda", or "cuda:"' in outcome.stderr
+
+
+def test_the_help_names_the_extra(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "a GPU (bestk[gpu])" in run("fit", "--help").stdout
 
 
 @pytest.mark.parametrize("command", ["fit", "verify"])

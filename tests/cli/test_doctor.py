@@ -10,8 +10,8 @@ import pytest
 from helpers.command_line import run, run_json
 
 import bestk
-from bestk.base import cuda
-from bestk.cli import doctor, self_test
+from bestk.base.device import cuda
+from bestk.cli.commands import doctor, self_test
 
 
 def test_a_machine_that_works():

@@ -36,7 +36,7 @@ def test_a_limit_leaves_a_gap_and_code_3(hard):
         (["-k", "2", "-t", "price", "--drop", "cuont"], "--drop: .* did you mean 'count'"),
         (["-k", "2", "-t", "price", "--weight", "wieght"], "--weight: there is no column"),
         (["-k", "1", "-t", "price", "--include", "size1,size2"], "raise k"),
-        (["-k", "2", "-t", "price", "--lower", "1"], "bounds must allow 0"),
+        (["-k", "2", "-t", "price", "--lower", "1"], "--lower must be at most 0, got 1"),
         (["-k", "2", "-t", "price", "--report", "/no/such/folder/a.html"], "there is no folder"),
     ],
 )
@@ -118,10 +118,10 @@ def test_ctrl_c_still_gives_the_best_model(hard, tmp_path):
         process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=messages, text=True)
         start = perf_counter()
         while "searching" not in (tmp_path / "messages").read_text():
-            assert perf_counter() - start < 20
+            assert perf_counter() - start < 90  # loops may have to be compiled
             sleep(0.02)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=90)
     assert process.returncode == 130
     document = json.loads(out)
     assert document["status"] == "interrupted"

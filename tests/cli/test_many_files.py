@@ -62,10 +62,51 @@ def test_wrong_paths_are_code_1_and_a_message(folders, monkeypatch, path, messag
 def test_trajectories_are_single_files(folders):
     outcome = run("discover", folders / "csv", "--time", "count")
     assert outcome.exit_code == 1
-    assert "(3 files) is not one trajectory; name each file for itself" in outcome.stderr
+    assert "(3 files) is not one trajectory; give the file of each trajectory" in outcome.stderr
 
 
 def test_help_says_what_a_file_may_be():
     text = " ".join(run("fit", "--help").stdout.replace("│", " ").split())
     assert "a file, a folder or a pattern" in text
     assert "s3://bucket/data" in run("--help").stdout
+
+
+@pytest.fixture
+def holed(frame, tmp_path):
+    """Three files, and what is left of the frame without rows that lack a value."""
+    spoilt = frame.copy()
+    spoilt.loc[[4, 50], "price"] = None
+    spoilt.loc[[5, 50], frame.columns[0]] = None
+    (tmp_path / "holed").mkdir()
+    for i in range(3):
+        spoilt[i::3].to_parquet(tmp_path / f"holed/part-{i}.parquet")
+    return tmp_path / "holed", spoilt.dropna()
+
+
+@pytest.mark.parametrize("workers", [(), ("--workers", "1")])
+def test_rows_with_missing_values_are_left_out(holed, tmp_path, workers):
+    path, whole = holed
+    document = fit(path, "-k", 3, "--missing", "drop", "--save", tmp_path / "run.npz", *workers)
+    same_model(document, solve(whole))
+    assert document["n_samples"] == len(whole) == 77
+    if not workers:
+        assert document["left_out"]["rows"] == 3
+        assert document["left_out"]["missing"]["price"] == 2
+    options = ["-t", "price", "--drop", "count", "--missing", "drop"]
+    assert run_json("verify", tmp_path / "run.npz", path, *options)["is_valid"] is True
+    outcome = run("fit", path, "-k", 3, *options, *workers)
+    words = "are left out" if workers else "3 rows with missing values left out: "
+    assert words in outcome.stdout
+
+
+def test_without_the_option_the_message_names_it(holed):
+    outcome = run("fit", holed[0], "-k", 3, "-t", "price", "--drop", "count")
+    assert outcome.exit_code == 1
+    assert "has a missing value in row" in outcome.stderr
+    assert "--missing drop" in outcome.stderr
+
+
+def test_columns_by_pattern(folders):
+    for option, names in (("--features", "size[0-4]"), ("--drop", "size[567],count")):
+        document = run_json("fit", folders / "csv", "-t", "price", "-k", 2, option, names)
+        assert document["n_features"] == 5

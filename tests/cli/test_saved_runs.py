@@ -41,6 +41,17 @@ def test_a_saved_proof_is_verified(proof, file, frame):
     assert outcome.stdout.startswith("Verified")
 
 
+@pytest.mark.parametrize("exact", [(), ("--exact",)])
+def test_a_verification_has_a_limit_of_time(proof, file, exact):
+    options = ("--drop", "count", "--target", "price", *exact)
+    outcome = run("verify", proof, file, *options, "--max-seconds", 0, "--allow-long")
+    assert outcome.exit_code == 1
+    assert "given up after 1 second" in outcome.stderr
+    assert "raise --max-seconds" in outcome.stderr
+    assert run("verify", proof, file, *options, "--max-seconds", 600).exit_code == 0
+    assert run("verify", proof, file, *options, "--max-seconds", -1).exit_code == 2
+
+
 def test_a_proof_of_something_else_is_code_4(proof, file, frame, tmp_path):
     other = tmp_path / "other.csv"
     frame.iloc[1:].to_csv(other, index=False)

@@ -21,7 +21,7 @@ def compiling(module="bestk.supports.scan"):
     return event.trigger_event("numba:compile", data={"dispatcher": dispatcher})
 
 
-def test_a_second_warmup_finds_everything_compiled():
+def test_a_second_warmup_finds_everything_compiled(force):
     bestk.warmup()
     done = bestk.warmup()
     assert done.n_compiled == 0
@@ -29,8 +29,10 @@ def test_a_second_warmup_finds_everything_compiled():
     assert done.cache in str(done)
     X, y, _ = bestk.datasets.make_synthetic(100, 25, k=4, rho=0.9)
     before = compilations.count
-    for options in ({}, {"groups": [j // 3 for j in range(25)]}):
-        bestk.solve(X, y, 3, alpha=1e-3, **options).certificate.verify(X, y)
+    for units_from in (0, 40):
+        force.units_from(units_from)
+        for options in ({}, {"groups": [j // 3 for j in range(25)]}):
+            bestk.solve(X, y, 3, alpha=1e-3, **options).certificate.verify(X, y)
     assert compilations.count == before
 
 

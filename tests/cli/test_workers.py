@@ -168,7 +168,7 @@ def test_another_bestk_on_the_workers_is_refused(folders, scheduler, monkeypatch
     monkeypatch.setattr(bestk, "__version__", "0.0.1")
     outcome = run("cv", folders / "csv", "--max-k", 2, *COLUMNS, *scheduler)
     assert outcome.exit_code == 1
-    assert "and the client 0.0.1: install the same one" in outcome.stderr
+    assert "and this process has 0.0.1; install the same version" in outcome.stderr
     assert outcome.stderr.count("\n") == 1
 
 
@@ -204,7 +204,7 @@ def test_a_scheduler_without_workers_is_waited_for(folders, frame, monkeypatch):
 def test_ctrl_c_gives_the_best_model_and_leaves_no_workers(hard, tmp_path):
     """Also if it is pressed twice."""
     watched = (
-        "import sys; from bestk.base import cluster; from bestk.cli import app\n"
+        "import sys; from bestk.base.cluster import client as cluster; from bestk.cli import app\n"
         "get = cluster.Calls.get\n"
         "def told(self, stop):\n"
         "    sys.stderr.write('searching\\n'); sys.stderr.flush()\n"

@@ -100,7 +100,7 @@ def test_arrow_does_the_work_where_it_is_installed(frame, tmp_path, monkeypatch)
     def fail(*args):
         raise AssertionError("the plain reader was used")
 
-    monkeypatch.setattr("bestk.readers.text._plain_csv", fail)
+    monkeypatch.setattr("bestk.readers.formats.text._plain_csv", fail)
     read(open_data(write(frame, tmp_path / "data.csv")))
 
 
@@ -197,9 +197,9 @@ def test_a_few_odd_files(frame, tmp_path, monkeypatch):
             read(open_data(path))
 
     fails("nothing.csv", "there is no file")
-    fails("data.xlsx", "is none of .csv, .tsv", b"")
-    fails("data.parquet.gz", "is none of", b"")
-    fails("latin.csv", "not UTF-8", "größe,y\n1,2\n".encode("latin-1"))
+    fails("data.xlsx", "no ending that is known; .*.csv, .tsv", b"")
+    fails("data.parquet.gz", "no ending", b"")
+    fails("latin.csv", "not text in UTF-8; save it", "größe,y\n1,2\n".encode("latin-1"))
     fails("broken.parquet", "cannot read", b"PAR1 and then nothing")
     fails("broken.arrow", "cannot read", b"nonsense")
     fails("empty.arrow", "cannot read", b"")
@@ -213,7 +213,7 @@ def test_a_few_odd_files(frame, tmp_path, monkeypatch):
     np.savez(tmp_path / "lengths.npz", a=np.ones(2), y=np.ones(3))
     fails("lengths.npz", "different lengths")
     np.savez(tmp_path / "shape.npz", a=np.ones((2, 2)), y=np.ones(2))
-    fails("shape.npz", "not a vector of numbers")
+    fails("shape.npz", "must be a vector of numbers")
     write(frame, tmp_path / "data.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     fails("data.parquet", r'pip install "bestk\[io\]"')

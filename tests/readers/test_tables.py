@@ -188,7 +188,7 @@ def test_several_formats_are_told_apart_by_a_pattern(frame, tmp_path):
         ("nothing", "there is no file .*nothing$"),
         ("nothing/*.csv", r"no file matches .*nothing/\*\.csv$"),
         ("data/*.csv", r"no file matches .*data/\*\.csv$"),
-        ("data", r"data has no files that could be read: none of \.csv"),
+        ("data", r"data has no files that could be read; .*\.csv"),
         ("data/*", r"data/\* has no files that could be read"),
     ],
 )
@@ -387,7 +387,7 @@ def test_a_problem_of_many_files_is_that_of_one(frame, tmp_path, suffix):
 
 
 def test_a_trajectory_is_one_file(frame, tmp_path):
-    pieces = write_pieces(frame, tmp_path, ".csv")
+    pieces = write_pieces(frame.sort_values("y"), tmp_path, ".csv")
     assert len(read_trajectory(pieces[0], time="y")[1]) == CUTS[1]
     with pytest.raises(DataError, match=r"\(4 files\) is not one trajectory"):
         read_trajectory(tmp_path, time="y")

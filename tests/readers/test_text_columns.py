@@ -203,7 +203,7 @@ def test_a_level_everywhere_gives_no_feature(any_csv_reader, table):
     assert data.groups == {}
     assert data.baseline == {"t": "u"}
     np.testing.assert_array_equal(read(data)[0], [[1], [3]])
-    with pytest.raises(DataError, match="'t' has one level at most, and there are no other"):
+    with pytest.raises(DataError, match="'t' has one value in all rows, and there are no other"):
         open_data(table("t,y\nu,2\nu,4\n"))
 
 
@@ -248,7 +248,7 @@ def test_trajectories_are_numbers(table):
     path = table("t,x,note\n0,1,u\n1,2,v\n")
     states, _ = read_trajectory(path, time="t", states=["x"])
     assert states.columns == ("x",)
-    with pytest.raises(DataError, match=r"'note' holds text \('u' in row 1\); encode it .*--drop"):
+    with pytest.raises(DataError, match=r"'note' holds text \('u' in row 1\); turn it .*--drop"):
         read_trajectory(path, time="t")
 
 
@@ -262,13 +262,16 @@ def test_trajectories_are_numbers(table):
         ("a,t,y\n1,u,2\n3,n/a,4\n", "'t' has a missing value in row 2"),
         ("a,t,y\n1,NA,2\n3,v,4\n", "'t' .*row"),
         ("t,y\n7,2\n8,3\nnine,4\n", r"'t' holds text \('nine' in row 3\); .*--text t.*--drop t"),
-        ("t,y\nnine,2\n8,3\n7,4\n", r"'t' holds numbers, but 'nine' is none; .*--numeric t"),
-        ("t;y\n1,5;2\n-7;3\nx;4\n", "'t' holds numbers, but '1,5' is none; .*--numeric t"),
-        ("t;y\n$1,200;2\n12%;3\n", r"'t' holds numbers, but '\$1,200' is none"),
+        (
+            "t,y\nnine,2\n8,3\n7,4\n",
+            "'t' holds numbers, but 'nine' cannot .*--text t",
+        ),
+        ("t;y\n1,5;2\n-7;3\nx;4\n", "'t' holds numbers, but '1,5' cannot .* decimal point"),
+        ("t;y\n$1,200;2\n12%;3\n", r"'t' holds numbers, but '\$1,200' cannot"),
         ("t,y\n2024-01-31,2\n2024-02-01 12:30,3\n", "'t' holds dates, such as '2024-01-31'; .*--d"),
         ("t,y\n31.1.2024,2\n1.2.2024,3\n", "'t' holds dates"),
-        ("t,y,t=v\nu,2,1\nv,3,2\n", "'t=v' is a column, and a level of another one"),
-        ("a,y\n1,u\n2,v\n", r"'y' holds text \('u' in row 1\); encode it as numbers"),
+        ("t,y,t=v\nu,2,1\nv,3,2\n", "'t=v' is the name of a column, and of a level of another"),
+        ("a,y\n1,u\n2,v\n", r"'y' holds text \('u' in row 1\); it must hold numbers"),
     ],
 )
 def test_what_is_wrong_is_said_with_the_ways_out(any_csv_reader, table, text, message, read_all):
@@ -281,7 +284,7 @@ def test_ways_out(any_csv_reader, table):
     data = open_data(path, text=["t,d"])
     assert data.features == ("t=8", "t=nine", "d=2.2.2024")
     assert open_data(path, text=["t"], drop=["d"]).features == ("t=8", "t=nine")
-    with pytest.raises(DataError, match=r"'t' holds text \('nine' in row 1\); encode .*--drop t"):
+    with pytest.raises(DataError, match=r"'t' holds text \('nine' in row 1\); turn .*--drop t"):
         read(open_data(path, numeric=["t"], drop=["d"]))
 
 

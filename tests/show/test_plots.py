@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -266,14 +267,13 @@ def test_scores_that_are_not_known_are_left_out(found, ax):
 
 def test_a_picture_of_equations(found, tmp_path):
     file = tmp_path / "found.png"
-    figure = found.plot(file)
+    left, right = found.plot(file).T
     assert file.read_bytes().startswith(b"\x89PNG")
-    left, right = figure.axes[:6:2], figure.axes[1:6:2]
     assert [ax.get_title(loc="left") for ax in left] == found.equations
     assert [ax.get_title(loc="right") for ax in left] == found.remarks
     assert [ax.get_xlabel() for ax in left] == ["", "", "time"]
     assert right[0].get_title() == "AICc above the best"
-    assert plots.discovery(found, figure=Figure(), trajectory=1).axes[0].get_xlim()[1] < 1.0
+    assert plots.discovery(found, figure=Figure(), trajectory=1)[0, 0].get_xlim()[1] < 1.0
 
 
 def test_at_most_twelve_states_are_drawn(found):
@@ -289,8 +289,7 @@ def test_at_most_twelve_states_are_drawn(found):
         simulated=[np.zeros((50, 16))],
         trajectories=SimpleNamespace(x=[np.zeros((50, 16))], t=[np.linspace(0, 1, 50)]),
     )
-    figure = plots.discovery(many, figure=Figure())
-    assert len(figure.axes) == 24
+    assert plots.discovery(many, figure=Figure()).shape == (12, 2)
 
 
 def test_without_axes_there_is_a_new_figure(stopped, path, found):
@@ -300,14 +299,14 @@ def test_without_axes_there_is_a_new_figure(stopped, path, found):
     try:
         for picture in (stopped.plot(), path.plot(criterion="bic"), plots.coefficients(path)):
             assert picture.figure.number in plt.get_fignums()
-        assert found.plot().number in plt.get_fignums()
+        assert found.plot()[0, 0].figure.number in plt.get_fignums()
         assert len(plt.get_fignums()) == 4
     finally:
         plt.close("all")
 
 
 def test_pictures_follow_the_style_and_do_not_change_it(stopped, path):
-    with mpl.style.context("dark_background"):
+    with style.context("dark_background"):
         before = dict(mpl.rcParams)
         ax = plots.path(path, ax=plots.gap(stopped, ax=Figure().subplots()))
         assert dict(mpl.rcParams) == before
@@ -334,3 +333,11 @@ def test_missing_matplotlib_says_what_to_install(path, found, monkeypatch):
     for picture in (path.plot, path[6].plot, found.plot):
         with pytest.raises(ImportError, match=r'pip install "bestk\[plots\]"'):
             picture()
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("sex^2", "sex²"), ("x0^12 x1", "x0¹² x1"), ("a**3", "a³"), ("2^k", "2^k"), ("a^b", "a^b")],
+)
+def test_powers_are_raised_in_pictures(name, shown):
+    assert axes.short(name) == shown

@@ -195,6 +195,14 @@ def test_stopped_result(stopped, pages):
     assert stopped.status.advice in Reader(stopped._repr_html_()).text
 
 
+def test_a_bound_of_zero_is_said_to_prove_nothing(stopped):
+    nothing = Reader(replace(stopped, lower_bound=0.0, gap=1.0)._repr_html_()).text
+    assert "Stopped early (node limit): the gap is 100%." in nothing
+    assert f"at most {stopped.k} of {len(stopped.coef)} features: the lower bound is 0." in nothing
+    assert "is better by more than" not in nothing
+    assert "is better by more than" in Reader(stopped._repr_html_()).text
+
+
 def test_the_bound_shown_is_not_above_the_bound_proven(stopped):
     for offset in np.linspace(0, 1e-8, 20):
         shown = replace(stopped, lower_bound=stopped.lower_bound * (1 + offset))
@@ -339,7 +347,7 @@ def test_a_link_to_the_near_optimal_models(result, place, link):
 
 
 def test_the_link_is_relative(result, tmp_path):
-    with pytest.raises(ValueError, match="alternatives must be relative"):
+    with pytest.raises(ValueError, match="alternatives must be a path relative"):
         result.to_html(alternatives=tmp_path / "models.html")
 
 

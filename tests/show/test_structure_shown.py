@@ -95,9 +95,20 @@ def test_the_page_of_a_result(result):
     assert "Not counted: f8." in text
 
 
+def test_a_notebook_says_what_was_asked_for(result, data, asked):
+    words = [*result.structure.words, *result.structure.constraint_words]
+    assert len(words) == 5
+    text = Reader(result._repr_html_()).text
+    assert f"Asked for: {'; '.join(words[:3])}; ... and 2 more." in text
+    found = bestk.near_optimal(*data, 3, within=0.1, **asked)
+    text = Reader(found._repr_html_()).text
+    assert f"Asked for: {'; '.join(found.structure.words)}." in text
+    assert "Asked for" not in bestk.solve(*data, 3)._repr_html_()
+
+
 def test_active_constraints_have_their_multipliers(result):
     html = result.to_html()
-    rows = dict(re.findall(r'<tr><th scope="row">([^<]*)</th>(.*?)</tr>', html))
+    rows = dict(re.findall(r'<tr><th scope="row"[^>]*>([^<]*)</th>(.*?)</tr>', html))
     active = active_constraints(result)
     assert active.tolist() == [True, True, False]
     for i, words in enumerate(result.structure.constraint_words):

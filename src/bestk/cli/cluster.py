@@ -59,8 +59,8 @@ def _connected(address: str, quiet: bool) -> Iterator[Any]:
         try:
             distributed.comm.get_address_host_port(address)
         except ValueError as error:
-            text = f"--scheduler {address!r} is not an address such as tcp://host:8786: {error}"
-            raise typer.BadParameter(text) from None
+            text = f"{address!r} is not an address such as tcp://host:8786: {error}"
+            raise typer.BadParameter(text, param_hint="--scheduler") from None
         with waiting(f"connecting to {address}", quiet):
             try:
                 client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
@@ -78,7 +78,7 @@ def _connected(address: str, quiet: bool) -> Iterator[Any]:
 
 def _silent_dask() -> Any:
     """The package that has clusters, and from now on nothing of its logs in the terminal."""
-    from bestk.base.cluster import INSTALL
+    from bestk.base.cluster.client import INSTALL
 
     try:
         import distributed

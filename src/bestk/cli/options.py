@@ -26,6 +26,11 @@ class Heredity(StrEnum):
     weak = "weak"
 
 
+class Gaps(StrEnum):
+    error = "error"
+    drop = "drop"
+
+
 def option(*names: str, help: str, panel: str | None = None, **more: Any) -> Any:
     return typer.Option(*names, help=help, rich_help_panel=panel, **more)
 
@@ -39,9 +44,13 @@ Target = Annotated[str, option("--target", "-t", metavar="COLUMN", help="What to
 Weight = Annotated[
     str | None, option("--weight", metavar="COLUMN", help="Weights of the squared residuals.")
 ]
+Features = Annotated[
+    list[str] | None,
+    option("--features", metavar="COLUMNS", help="Only these: a,b or a pattern such as 'temp_*'."),
+]
 Drop = Annotated[
     list[str] | None,
-    option("--drop", metavar="COLUMNS", help="Leave out: a,b or several times --drop."),
+    option("--drop", metavar="COLUMNS", help="Leave out: a,b, or --drop several times."),
 ]
 Numeric = Annotated[
     list[str] | None,
@@ -51,8 +60,11 @@ Text = Annotated[
     list[str] | None,
     option("--text", metavar="COLUMNS", help="Take as text: a feature for each level."),
 ]
+Missing = Annotated[
+    Gaps, option("--missing", help="Rows with missing values: an error, or left out.")
+]
 MaxK = Annotated[int, option("--max-k", metavar="K", min=1, help="Sizes from 1 to this one.")]
-Ks = Annotated[str | None, option("--ks", metavar="LIST", help="Or these: 1,2,5 or 1-10.")]
+Ks = Annotated[str | None, option("--ks", metavar="LIST", help="Or these sizes: 1,2,5 or 1-10.")]
 
 Alpha = Annotated[
     float, option("--alpha", panel=MODEL, metavar="NUMBER", min=0.0, help="Ridge penalty.")
@@ -62,11 +74,11 @@ Intercept = Annotated[
 ]
 Include = Annotated[
     list[str] | None,
-    option("--include", panel=MODEL, metavar="COLUMNS", help="Features that must be in."),
+    option("--include", panel=MODEL, metavar="COLUMNS", help="Features of every model."),
 ]
 Exclude = Annotated[
     list[str] | None,
-    option("--exclude", panel=MODEL, metavar="COLUMNS", help="Features that must not."),
+    option("--exclude", panel=MODEL, metavar="COLUMNS", help="Features of no model."),
 ]
 Free = Annotated[
     list[str] | None,
@@ -74,19 +86,19 @@ Free = Annotated[
 ]
 Group = Annotated[
     list[str] | None,
-    option("--group", panel=MODEL, metavar="NAME=COLUMNS", help="In or out together: size=a,b."),
+    option("--group", panel=MODEL, metavar="NAME=COLUMNS", help="Chosen together: size=a,b."),
 ]
 Rules = Annotated[
     list[str] | None,
-    option("--rule", panel=MODEL, metavar="TEXT", help="As 'at most 2 of a, b, c', 'a needs b'."),
+    option("--rule", panel=MODEL, metavar="TEXT", help="Such as 'at most 2 of a, b, c'."),
 ]
 Hierarchy = Annotated[
     Heredity | None,
-    option("--hierarchy", panel=MODEL, help="Products a:b only with a and b, or one of them."),
+    option("--hierarchy", panel=MODEL, help="Products a:b only with both a and b, or with one."),
 ]
 Constraint = Annotated[
     list[str] | None,
-    option("--constraint", panel=MODEL, metavar="TEXT", help="Of coefficients: 'a + b = 1'."),
+    option("--constraint", panel=MODEL, metavar="TEXT", help="On coefficients: 'a + b = 1'."),
 ]
 Lower = Annotated[
     float | None,
@@ -122,7 +134,7 @@ Threads = Annotated[
 ]
 Device = Annotated[
     str,
-    option("--device", panel=RUN, metavar="NAME", help="cuda or cuda:1 for a GPU (bestk[gpu])."),
+    option("--device", panel=RUN, metavar="NAME", help=r"cuda or cuda:1 for a GPU (bestk\[gpu])."),
 ]
 Workers = Annotated[
     int | None,
@@ -130,7 +142,7 @@ Workers = Annotated[
 ]
 Scheduler = Annotated[
     str | None,
-    option("--scheduler", panel=RUN, metavar="ADDRESS", help="Or a Dask cluster: tcp://host:8786."),
+    option("--scheduler", panel=RUN, metavar="ADDRESS", help="A Dask cluster: tcp://host:8786."),
 ]
 Alphas = Annotated[
     str, option("--alphas", panel=MODEL, metavar="LIST", help="Ridge penalties: 0,0.1,1.")

@@ -24,7 +24,7 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
         try:
             code = command(*args, **options)
         except _plain_errors() as error:
-            typer.secho(f"bestk: {error}", err=True, fg="red")
+            typer.secho(f"bestk: {_words(error)}", err=True, fg="red")
             code = BAD_INPUT
         except KeyboardInterrupt:
             typer.secho("bestk: interrupted before there was a model", err=True, fg="red")
@@ -36,18 +36,29 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
 
 def _plain_errors() -> tuple[type[Exception], ...]:
     """Errors whose message is all that there is to say."""
-    from bestk.base.calls import OtherVersion
+    from bestk.base.cluster.calls import OtherVersion
 
     return ValueError, OSError, ImportError, MemoryError, OtherVersion
 
 
-def require_folders(*paths: File | None) -> None:
-    """A long run should not end with a folder that is not there."""
-    for path in paths:
-        if path is not None and not path.parent.is_dir():
-            raise ValueError(
-                f"cannot write {path}: there is no folder {path.parent}; make it first"
-            )
+def _words(error: Exception) -> str:
+    """What is wrong, with options as they are typed."""
+    from bestk.show.console import as_typed
+
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        if isinstance(error, FileNotFoundError):
+            return f"there is no file {error.filename}"
+        return f"cannot open {error.filename}: {error.strerror}"
+    return as_typed(str(error))
+
+
+def require_places(**paths: File | None) -> None:
+    """Files can be written where options such as ``report=`` say, as far as can be told before."""
+    from bestk.base.validation import require_writable
+
+    for option, path in paths.items():
+        if path is not None:
+            require_writable(f"--{option}", path)
 
 
 def display(quiet: bool, n_searches: int = 1) -> AbstractContextManager[Any]:

@@ -9,7 +9,7 @@ import typer
 
 from bestk.cli.options import Rule
 from bestk.cli.outcome import waiting
-from bestk.cli.structure import features_in, groups_of, structure_in
+from bestk.cli.structure import features_in, groups_of, not_a_rule, structure_in
 
 # Slow to import and not needed for --help.
 if TYPE_CHECKING:
@@ -19,13 +19,26 @@ if TYPE_CHECKING:
     from bestk.selection.problem import Problem
 
 
+# A longer list of sizes is a slip of the hand.
+_MOST_SIZES = 10_000
+
+
 def open_table(
-    file: str, target: str, weight: str | None, drop: Any, numeric: Any, text: Any, quiet: bool
+    file: str,
+    target: str,
+    weight: str | None,
+    features: Any,
+    drop: Any,
+    numeric: Any,
+    text: Any,
+    missing: Any,
+    quiet: bool,
 ) -> "Data":
     """The table, of which columns of text are read now."""
     from bestk.readers.data import open_data
 
-    columns: Any = {"drop": drop or (), "numeric": numeric or (), "text": text or ()}
+    columns: Any = {"features": features or (), "drop": drop or ()}
+    columns |= {"numeric": numeric or (), "text": text or (), "missing": missing.value}
     with waiting(f"looking into {file}", quiet):
         return open_data(file, target=target, weight=weight, **columns)
 
@@ -64,7 +77,7 @@ def limits(
 def bounds(lower: float | None, upper: float | None, nonnegative: bool, auto: bool) -> Any:
     if auto and (nonnegative or lower is not None or upper is not None):
         raise typer.BadParameter(
-            "--auto-bounds excludes --lower, --upper and --nonnegative; use one way"
+            "--auto-bounds excludes --lower, --upper and --nonnegative; use one of these ways"
         )
     if auto:
         return "auto"
@@ -72,6 +85,10 @@ def bounds(lower: float | None, upper: float | None, nonnegative: bool, auto: bo
         raise typer.BadParameter("--nonnegative and --lower exclude each other; use one of them")
     if nonnegative:
         lower = 0.0
+    if lower is not None and not lower <= 0.0:
+        raise ValueError(f"--lower must be at most 0, got {lower:g}: any coefficient may be 0")
+    if upper is not None and not upper >= 0.0:
+        raise ValueError(f"--upper must be at least 0, got {upper:g}: any coefficient may be 0")
     if lower is None and upper is None:
         return None
     return (-math.inf if lower is None else lower, math.inf if upper is None else upper)
@@ -82,6 +99,8 @@ def chosen_by(texts: list[str] | None) -> tuple[str, list[str]]:
     choosing: list[str] = [Rule.min.value]
     rules: list[str] = []
     for text in texts or ():
+        if text not in list(Rule) and " " not in text:
+            raise not_a_rule(text, f", and not {' or '.join(Rule)}")
         (choosing if text in list(Rule) else rules).append(text)
     return choosing[-1], rules
 
@@ -93,11 +112,13 @@ def sizes_of(ks: str | None, max_k: int, n_features: int) -> list[int]:
     try:
         for part in ks.split(","):
             first, dash, last = part.partition("-")
-            sizes |= set(range(int(first), int(last if dash else first) + 1))
+            several = range(int(first), int(last if dash else first) + 1)
+            sizes |= set(several[:_MOST_SIZES])
     except ValueError:
         sizes = set()
-    if not sizes:
-        raise typer.BadParameter(f"{ks!r} is not a list of sizes such as 1,2,5 or 1-10")
+    if not 0 < len(sizes) < _MOST_SIZES:
+        text = f"{ks!r} is not a list of sizes such as 1,2,5 or 1-10"
+        raise typer.BadParameter(text, param_hint="--ks")
     return sorted(sizes)
 
 
@@ -107,7 +128,8 @@ def penalties_of(alphas: str) -> list[float]:
     except ValueError:
         values = [math.nan]
     if not all(0 <= value < math.inf for value in values):
-        raise typer.BadParameter(f"{alphas!r} is not a list of penalties such as 0,0.1,1")
+        text = f"{alphas!r} is not a list of penalties such as 0,0.1,1"
+        raise typer.BadParameter(text, param_hint="--alphas")
     return sorted(set(values))
 
 
@@ -119,7 +141,7 @@ def what_is_near(within: str | None, below: float | None, n_best: int | None) ->
         raise typer.BadParameter(f"{names[0]} and {names[1]} exclude each other; use one of them")
     if below is not None:
         return {"below": below}
-    return {"within": share_of("--within", within or "2%"), "n_best": n_best}
+    return {"within": share_of("--within", "2%" if within is None else within), "n_best": n_best}
 
 
 def share_of(name: str, text: str) -> float:
@@ -130,7 +152,7 @@ def share_of(name: str, text: str) -> float:
     except ValueError:
         share = math.nan
     if not 0 <= share < math.inf:
-        raise typer.BadParameter(f"{name}: {text!r} is not a share such as 2% or 0.02")
+        raise typer.BadParameter(f"{text!r} is not a share such as 2% or 0.02", param_hint=name)
     return share
 
 
@@ -138,12 +160,14 @@ def batches_of(data: "Data", quiet: bool) -> Iterator[tuple[Any, ...]]:
     """The batches, counted on the screen."""
     from bestk.show.progress import Counter
 
-    counter = Counter(f"reading {data.name}", "rows")
+    counter = Counter(f"reading {data.name}", "rows", total=data.n_file_rows)
+    n_kept = 0
     with nullcontext() if quiet else counter:
         for batch in data:
             yield batch
             if not quiet:
-                counter.add(len(batch[1]))
+                n_kept += len(batch[1])
+                counter.add(n_kept + (data.left_out.n_rows or 0) - counter.count)
 
 
 def problem_of(

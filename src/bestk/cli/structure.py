@@ -34,7 +34,8 @@ def groups_of(data: "Data", texts: Iterable[str] | None) -> Groups:
     for text in texts or ():
         name, _, columns = (part.strip() for part in text.partition("="))
         if not name or not columns:
-            raise typer.BadParameter(f"--group: {text!r} is not like size=height,width")
+            form = f"{text!r} is not like size=height,width"
+            raise typer.BadParameter(form, param_hint="--group")
         if name in found:
             raise ValueError(f"--group: there are two groups named {name!r}; rename one of them")
         found[name] = features_in("--group", [columns], data, data.groups)
@@ -52,7 +53,9 @@ def features_in(
     from bestk.readers.data import choose_columns
 
     names = choose_columns(option, texts or (), [*data.features, *groups])
-    return [feature for name in names for feature in groups.get(name, [name])]
+    # A pattern may match a column of text and its features.
+    chosen = [feature for name in names for feature in groups.get(name, [name])]
+    return list(dict.fromkeys(chosen))
 
 
 def structure_in(
@@ -95,8 +98,13 @@ def _rules(text: str, known: list[str]) -> list[Any]:
     if match := _NEEDS.fullmatch(text.strip()):
         first, is_any, needs = match.groups()
         return [rules.implies(one, named(needs), any=bool(is_any)) for one in named(first)]
+    raise not_a_rule(text)
+
+
+def not_a_rule(text: str, nor: str = "") -> typer.BadParameter:
     forms = ", ".join(f'"{form}"' for form in _FORMS)
-    raise typer.BadParameter(f"--rule: {text!r} is not a rule; rules are like {forms}")
+    words = f"{text!r} is not a rule{nor}; rules are like {forms}"
+    return typer.BadParameter(words, param_hint="--rule")
 
 
 def _check(data: "Data", asked: dict[str, Any]) -> None:
@@ -105,11 +113,7 @@ def _check(data: "Data", asked: dict[str, Any]) -> None:
 
     names = data.features
     structure_of(len(names), names, groups=asked.get("groups"))
-    for text in asked.get("constraints", ()):
-        try:
-            structure_of(len(names), names, constraints=[text])
-        except ValueError as error:
-            raise ValueError(str(error).replace("constraints[0]", "--constraint")) from None
+    structure_of(len(names), names, constraints=asked.get("constraints"))
 
 
 def searching(client: Any, options: dict[str, Any]) -> Any:
@@ -141,6 +145,10 @@ def show_structure(data: "Data", result: "Result") -> None:
         stdout().print(f"[dim]{escape(line)}[/]")
 
 
-def baseline_document(data: "Data") -> dict[str, Any]:
-    """What JSON tells about text, if there is any."""
-    return {"baseline": data.baseline} if data.baseline else {}
+def data_document(data: "Data") -> dict[str, Any]:
+    """What JSON tells about text and missing values, if there are any."""
+    document: dict[str, Any] = {"baseline": data.baseline} if data.baseline else {}
+    if data.left_out.n_rows:
+        left_out = {"rows": data.left_out.n_rows, "missing": dict(data.left_out.values)}
+        document["left_out"] = left_out
+    return document

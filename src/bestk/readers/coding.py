@@ -25,20 +25,23 @@ class Coding:
         {column: {level: number}}, for the columns of text.
     undecided : frozenset of str
         Columns of which a user could still say that they are text.
+    needed : frozenset of str
+        Columns that cannot be left out, such as the target.
     """
 
     levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     undecided: frozenset[str] = frozenset()
+    needed: frozenset[str] = frozenset()
 
     def numbers(self, column: str, texts: Sequence[str], places: Any) -> np.ndarray:
-        """The numbers of ``texts[places]``, each of which is a level."""
+        """The numbers of ``texts[places]``, each of which is a level; NaN where it is missing."""
         known = self.levels[column]
         try:
-            values = [known[_word(text)] for text in texts]
+            values = [known[word] if (word := _word(text)) else np.nan for text in texts]
         except KeyError as error:
             raise DataError(
-                f"column {column!r} has a level {error} that was not there when the table was "
-                "opened; open it again"
+                f"column {column!r} has a level {error} that was not there when levels were "
+                "read; open all files together, or open the table again if it has changed"
             ) from None
         return np.array(values, dtype=np.float64)[places]
 
@@ -71,16 +74,22 @@ class Coding:
 
     def no_numbers(self, column: str, what: str) -> DataError:
         """The error of a column that should hold numbers."""
-        ways = f"encode it as numbers or leave it out with --drop {column}"
-        if column in self.undecided:
+        ways = f"turn it into numbers first, or leave it out with --drop {column}"
+        if column in self.needed:
+            ways = "it must hold numbers, so turn it into numbers first, or choose another column"
+        elif column in self.undecided:
             ways = f"turn it into numbers, take it as text with --text {column}, or leave it out "
             ways += f"with --drop {column}"
         return DataError(f"column {column!r} holds {what}; {ways}")
 
-    def parsed(self, column: str, texts: Iterable[str], n_before: int) -> np.ndarray:
+    def of_type(self, column: str, kind: str) -> DataError:
+        """The error of a column whose type is neither numbers nor text."""
+        return self.no_numbers(column, f"values of type {kind}")
+
+    def parsed(self, column: str, texts: Iterable[str], rows: Iterable[int]) -> np.ndarray:
         """Numbers of a column in which not everything looks like one."""
         values = []
-        for row, text in enumerate(texts, start=n_before + 1):
+        for row, text in zip(rows, texts, strict=False):
             word = text.strip().lower()
             try:
                 values.append(BOOLEANS[word] if word in BOOLEANS else float(word))

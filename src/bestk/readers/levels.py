@@ -1,18 +1,20 @@
 """Levels of columns of text: all those of a table, found in one pass over these columns."""
 
-import math
 import re
 from collections.abc import Collection
 from contextlib import nullcontext
 
 from bestk.readers.coding import Coding, is_number
 from bestk.readers.files import DataError, File, for_each
-from bestk.readers.formats import open_source
-from bestk.readers.source import explained, naming, require_finite
+from bestk.readers.formats.endings import open_source
+from bestk.readers.formats.source import explained, naming
+from bestk.readers.missing import Missing
 
 MOST_LEVELS = 200
 """More levels than this are a mistake more often than a category."""
 
+# In fewer rows, levels may all differ by chance.
+_FEW_ROWS = 20
 # Rows read at a time: a column in which each is another level is noticed soon.
 _ROWS = 2**16
 _DATE = re.compile(r"(\d{4}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{4})([T ].*)?")
@@ -22,33 +24,31 @@ _LIKE_A_NUMBER = re.compile(r"[+-]?[^\w\s]?\s?\d[\d.,']*\s?[^\w\s]?")
 
 
 class _Seen(dict[str, float]):
-    """Levels, numbered as they come; what is missing is not a number."""
+    """Levels, numbered as they come."""
 
     def __missing__(self, level: str) -> float:
-        if not level:
-            return math.nan
         self[level] = float(len(self))
         return self[level]
 
 
 def levels_of(
-    files: tuple[File, ...], columns: list[str], sure: Collection[str]
+    files: tuple[File, ...], columns: list[str], sure: Collection[str], missing: Missing
 ) -> dict[str, dict[str, float]]:
     """{column: {level: number}}, levels in sorted order; `sure` are text whatever they look like.
 
     The levels of all files together: each of them has the same columns then.
     """
 
-    def read(file: File) -> dict[str, _Seen]:
+    def read(file: File) -> tuple[dict[str, _Seen], int]:
         seen = {column: _Seen() for column in columns}
         n_rows = 0
         with naming(file) if len(files) > 1 else nullcontext(), explained(file):
             source = open_source(file)
             for chunk in source.chunks(columns, _ROWS, True, Coding(levels=seen)):
-                require_finite(chunk, columns, n_rows)
+                missing.require(chunk, columns, n_rows, len(columns))
                 n_rows += len(chunk)
                 require_few(seen)
-        return seen
+        return seen, n_rows
 
     def require_few(seen: dict[str, _Seen]) -> None:
         for column, levels in seen.items():
@@ -59,12 +59,19 @@ def levels_of(
     if not columns:
         return {}
     total = {column: _Seen() for column in columns}
-    for seen in for_each(files, read):
+    n_rows = 0
+    for seen, n_own in for_each(files, read):
+        n_rows += n_own
         for column in columns:
             total[column] |= seen[column]
         require_few(total)
     for column in columns:
         _require_text(column, list(total[column]), column in sure)
+        if _FEW_ROWS < len(total[column]) == n_rows and column not in sure:
+            raise DataError(
+                f"column {column!r} is text that differs in all {n_rows} rows, as identifiers do; "
+                f"leave it out with --drop {column}, or take it as levels with --text {column}"
+            )
     return {
         column: {level: float(i) for i, level in enumerate(sorted(total[column]))}
         for column in columns
@@ -83,10 +90,14 @@ def _require_text(column: str, levels: list[str], is_sure: bool) -> None:
     alike = [level for level in levels if is_number(level) or _LIKE_A_NUMBER.fullmatch(level)]
     if 2 * len(alike) > len(levels):
         odd = [level for level in levels if not is_number(level)]
-        but = f", but {odd[0]!r} is none" if odd else " written as text"
+        if odd:
+            raise DataError(
+                f"column {column!r} holds numbers, but {odd[0]!r} cannot be read as one; write "
+                f"numbers with a decimal point and no other signs, as 1234.5, {ways}"
+            )
         raise DataError(
-            f"column {column!r} holds numbers{but}; read it as numbers with --numeric {column}, "
-            f"{ways}"
+            f"column {column!r} holds numbers written as text; read it as numbers with --numeric "
+            f"{column}, {ways}"
         )
 
 

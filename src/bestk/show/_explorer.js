@@ -1162,13 +1162,15 @@
     terms.forEach((a, at) => {
       const value = data.values[a];
       const sign = value < 0 ? "−" : at || constant ? "+" : "";
+      const name = memberNames[memberOf[a]];
+      const times = /^\p{Nd}/u.test(name) ? "·\u00a0" : "";
       line.append(
         " ",
         el(
           "span",
           { class: "term" },
-          `${sign}${at || constant ? "\u00a0" : ""}${show(Math.abs(value))}\u00a0`,
-          el("var", { text: memberNames[memberOf[a]] }),
+          `${sign}${at || constant ? "\u00a0" : ""}${show(Math.abs(value))}\u00a0${times}`,
+          el("var", { text: name }),
         ),
       );
     });

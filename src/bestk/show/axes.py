@@ -5,7 +5,11 @@ of the current style; everything else uses colours that differ for colour-blind 
 seen on white and on black.
 """
 
+from pathlib import Path
+
 import numpy as np
+
+from bestk.show.html import POWER
 
 BLUE, RED, GREEN, PINK, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
 COLOURS = (BLUE, RED, GREEN, PINK, GREY)
@@ -15,6 +19,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # legend has room for two columns.
 MAX_LABELS = 14
 _MAX_ROWS = 22
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def require_matplotlib() -> None:
@@ -27,9 +32,24 @@ def require_matplotlib() -> None:
         ) from error
 
 
+def require_picture(name: str, path: Path) -> None:
+    """Fail before long work if no picture can be written to this file."""
+    require_matplotlib()
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in known:
+        raise ValueError(
+            f"{name}: there are no pictures in the format {path.suffix}; choose another name, such "
+            f"as {path.with_suffix('.png')}"
+        )
+
+
 def axes_or_new(ax):
     """The given Axes, or new ones of a pyplot figure, which notebooks show by themselves."""
     require_matplotlib()
+    if ax is not None and not hasattr(ax, "spines"):
+        raise TypeError(f"ax must be an Axes of matplotlib or None, got {ax!r}")
     if ax is None:
         import matplotlib.pyplot as plt
 
@@ -60,7 +80,8 @@ def fit_objectives(ax, objectives, bounds):
 
 
 def short(name, length=22):
-    name = " ".join(name.split())
+    """A name that fits, with its powers raised: sex² for ``sex^2``."""
+    name = POWER.sub(lambda power: power[1].translate(_RAISED), " ".join(name.split()))
     return name if len(name) <= length else name[: length - 1] + "…"
 
 

@@ -15,14 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from bestk.show.html import Html, count, fact_list, number, section, tag
+from bestk.show.html import Html, count, fact_list, listed, number, section, table, tag
 from bestk.show.plots import percent
-from bestk.show.structure import label_units, n_units, rules_of_list, structure_of, unit_of
+from bestk.show.structure import (
+    label_units,
+    n_units,
+    rules_in_short,
+    rules_of_list,
+    structure_of,
+    unit_of,
+)
 
 # More rows than this are not shown: predictions take 3 numbers for each model and row.
 MAX_ROWS = 20
 # Features that no model uses are named up to this number, and counted beyond it.
 MAX_UNUSED = 300
+# Models that a notebook shows.
+MAX_MODELS = 10
 # Digits of coefficients, and of predictions, of which there may be many. The page shows fewer.
 _DIGITS, _PREDICTION_DIGITS = 8, 6
 
@@ -47,6 +56,38 @@ def write_explorer(found: Any, path: Any, X: Any = None) -> str:
     if path is not None:
         FilePath(path).write_text(html, encoding="utf-8")
     return html
+
+
+def list_summary(found: Any) -> str:
+    """The first models, and what all have in common, for notebooks, in their own colours."""
+    unit = unit_of(structure_of(found))
+    label, names = label_units(structure_of(found), found.names)
+
+    def called(features):
+        return [names[g] for g in np.unique(label[features])]
+
+    models = [
+        [i, number(model.objective, 8), percent(_excess(found, model.objective)), listed(shown)]
+        for i, model in enumerate(found.models[:MAX_MODELS], start=1)
+        for shown in [called(model.support) or [f"no {unit}"]]
+    ]
+    rest = len(found.models) - len(models)
+    more = [tag("p", f"... and {rest:,} more")] if rest > 0 else []
+    best = tag("p", "The best model found: ", listed(called(found.best.support), f"no {unit}"), ".")
+    # What models have in common is not known before all of them are.
+    known = "" if found.complete else " found"
+    common = [[f"in every model{known}", listed(called(found.necessary))]]
+    common += [[f"in some{known}", listed(called(found.possible))]]
+    return tag(
+        "div",
+        _verdict(found),
+        best,
+        tag("p", _in_short(found)),
+        table(["model", "objective", "above the best", f"{unit}s"], *models),
+        *more,
+        table(["", f"{unit}s"], *common),
+        rules_in_short(found),
+    )
 
 
 def explorer_page(found: Any, X: Any = None) -> str:
@@ -233,6 +274,16 @@ def _introduction(found):
         yield tag("p", f"{text}{'it is' if borderline == 1 else 'they are'} listed. The mark is ≈.")
     yield tag("div", id="copies")
     yield tag("noscript", tag("p", "The rest of this page needs JavaScript.", class_="warning"))
+
+
+def _in_short(found):
+    worse = f"at most {percent(_excess(found, found.threshold))} {_above(found)}"
+    if found.only_k:
+        return f"The best models with exactly {found.k} of {_total(found)}, {worse}."
+    smaller = (
+        f"Models that only add {unit_of(structure_of(found))}s to one of these are not listed."
+    )
+    return f"Models with at most {found.k} of {_total(found)}, {worse}. {smaller}"
 
 
 def _irreducible(found):

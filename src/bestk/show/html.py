@@ -13,12 +13,14 @@ from typing import Any
 
 import numpy as np
 
-# Cells of words; the style is for notebooks, which align to the right and lack our style sheet.
+# Cells of words and of numbers; styles are for notebooks, which lack our style sheet, align to the
+# right and break lines anywhere.
 _TEXT = {"class_": "text", "style": "text-align: left"}
+_NUMBER = {"style": "white-space: nowrap"}
 
 
 # "a^2" and "a**2"; a power follows a name or a bracket.
-_POWER = re.compile(r"(?<=[\w)\]])(?:\^|\s?\*\*\s?)(\d{1,2})(?!\w|\.\d)")
+POWER = re.compile(r"(?<=[\w)\]])(?:\^|\s?\*\*\s?)(\d{1,2})(?!\w|\.\d)")
 
 
 class Html(str):
@@ -41,7 +43,7 @@ def _join(parts: Iterable[Any]) -> Html:
 
 def named(name: Any) -> Html:
     """A name with its powers raised: sex² for ``sex^2`` and ``sex**2``."""
-    *pieces, rest = _POWER.split(str(name))
+    *pieces, rest = POWER.split(str(name))
     pairs = zip(pieces[::2], pieces[1::2], strict=True)
     return _join([*(part for text, power in pairs for part in (text, tag("sup", power))), rest])
 
@@ -78,12 +80,13 @@ def fact_list(pairs):
 
 def table(heads: Sequence[Any], *rows: Sequence[Any], chosen: int | None = None) -> Html:
     """A table whose first column names the rows; lists of names are text, the rest numbers."""
-    kinds = [_TEXT if head in ("features", "groups", "its terms") else {} for head in heads]
-    head = [tag("th", h, scope="col", **kind) for h, kind in zip(heads, kinds, strict=True)]
+    kinds = [_TEXT if head in ("features", "groups", "its terms") else _NUMBER for head in heads]
+    columns = zip(heads, [_TEXT, *kinds[1:]], strict=True)
+    head = [tag("th", h, scope="col", **kind) for h, kind in columns]
     body = []
     for number, (first, *rest) in enumerate(rows):
         cells = [tag("td", cell, **kind) for cell, kind in zip(rest, kinds[1:], strict=True)]
-        row = [tag("th", first, scope="row"), *cells]
+        row = [tag("th", first, scope="row", style="text-align: left"), *cells]
         body.append(tag("tr", *row, class_="chosen" if number == chosen else None))
     table = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body))
     return tag("div", table, class_="scroll", style="overflow-x: auto")

@@ -9,6 +9,7 @@ from bestk.results.result import grouped_support, uncounted
 from bestk.show.html import Html, count, named, number, table, tag
 from bestk.show.plots import CRITERION_NAMES, percent
 from bestk.show.structure import free_groups, unit_of
+from bestk.structure.hierarchy import begins_with_digit
 
 
 def equation(result, target="y", constant=None):
@@ -21,9 +22,14 @@ def equation(result, target="y", constant=None):
     for i, (value, name) in enumerate(terms):
         sign = "−" if value < 0 else "+" if i else ""
         space = "\N{NO-BREAK SPACE}" if i else ""
-        factor = ["\N{NO-BREAK SPACE}", tag("var", named(name))] if name is not None else []
+        factor = [] if name is None else [_times(name), tag("var", named(name))]
         parts += [" ", tag("span", sign, space, number(abs(value), 4), *factor, class_="term")]
     return tag("p", tag("var", target), " =", *parts, class_="equation")
+
+
+def _times(name):
+    space = "\N{NO-BREAK SPACE}"
+    return f"{space}\N{MIDDLE DOT}{space}" if begins_with_digit(name) else space
 
 
 def terms(result):

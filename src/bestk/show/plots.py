@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.validation import as_vector
 from bestk.show.axes import (
     BLUE,
     COLOURS,
@@ -155,8 +156,10 @@ def coefficients(path: Any, ax: Any = None, scale: Any = None) -> Any:
     -------
     matplotlib Axes
     """
+    coefs = path.coefs
+    if scale is not None:
+        coefs = coefs * as_vector("scale", scale, length=coefs.shape[1], of="features")
     ax = axes_or_new(ax)
-    coefs = path.coefs if scale is None else path.coefs * np.asarray(scale, dtype=float)
     features = np.flatnonzero(coefs.any(axis=0))
     # The last model has what readers look for first; the lines that end in it lead the legend.
     features = features[np.argsort(-np.abs(coefs[-1, features]), kind="stable")]
@@ -231,9 +234,9 @@ def predicted(model: Any, X: Any, y: Any, ax: Any = None) -> Any:
     -------
     matplotlib Axes
     """
-    ax = axes_or_new(ax)
-    observed = np.asarray(y, dtype=float).ravel()
     fitted = np.asarray(model.predict(X), dtype=float).ravel()
+    observed = as_vector("y", y, length=len(fitted), of="rows of X").astype(float)
+    ax = axes_or_new(ax)
     ax.scatter(
         observed,
         fitted,
@@ -267,7 +270,7 @@ def discovery(found: Any, path: Any = None, *, figure: Any = None, trajectory: i
 
     Returns
     -------
-    matplotlib Figure
+    (states, 2) array of matplotlib Axes
     """
     require_matplotlib()
     shown = range(min(len(found.states), MAX_STATES))
@@ -295,7 +298,7 @@ def discovery(found: Any, path: Any = None, *, figure: Any = None, trajectory: i
     figure.legend(handles, labels, loc="outside lower left", ncols=3, frameon=False)
     if path is not None:
         figure.savefig(path, dpi=150)
-    return figure
+    return axes  # a notebook that gets the figure would show it twice
 
 
 def states(found: Any, state: int = 0, ax: Any = None, trajectory: int = 0) -> Any:

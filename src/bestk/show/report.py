@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from bestk.base.interactive import Page
 from bestk.base.validation import require_choice
 from bestk.results.criteria import CRITERIA
 from bestk.show import plots
@@ -30,15 +31,31 @@ from bestk.show.html import (
 )
 from bestk.show.inline_svg import figures
 from bestk.show.one_model import equation, numbers, proof, settings, terms
-from bestk.show.structure import n_units, names_of, rules_of_folds, rules_section, unit_of
-from bestk.show.verdicts import cv_verdict, discovery_verdict, path_verdict, verdict
+from bestk.show.structure import (
+    n_units,
+    names_of,
+    rules_in_short,
+    rules_of_folds,
+    rules_section,
+    unit_of,
+)
+from bestk.show.verdicts import (
+    cv_verdict,
+    discovery_verdict,
+    path_verdict,
+    stability_verdict,
+    verdict,
+)
+
+# Features and models that a notebook shows of a stability.
+_MOST_ROWS, _MOST_SUPPORTS = 20, 5
 
 
-def write(html: str, path: Any = None) -> str:
+def write(html: str, path: Any = None) -> Page:
     """The page itself, also written to a UTF-8 file if there is a path."""
     if path is not None:
         FilePath(path).write_text(html, encoding="utf-8")
-    return html
+    return Page.written(html, path)
 
 
 def result_page(
@@ -205,7 +222,8 @@ def result_summary(result: Any) -> str:
     """A few lines for notebooks, in the notebook's own colours."""
     facts = [("k", result.k), *numbers(result)[:4], ("seconds", number(result.seconds, 3))]
     heads, values = zip(*facts, strict=True)
-    return tag("div", verdict(result), equation(result), table(heads, values))
+    asked = rules_in_short(result)
+    return tag("div", verdict(result), equation(result), table(heads, values), asked)
 
 
 def path_summary(path: Any) -> str:
@@ -224,7 +242,38 @@ def discovery_summary(found: Any) -> str:
     return tag("div", discovery_verdict(found), *_system(found), _proofs(found))
 
 
+def stability_summary(found: Any) -> str:
+    """How often features and supports are chosen, for notebooks, in the notebook's own colours."""
+    ranked = np.argsort(-found.frequencies, kind="stable")
+    ever = [j for j in ranked if found.frequencies[j] > 0.0]
+    low, middle, high = found.coefficient_quantiles()
+    rows = [
+        [
+            named(found.names[j]),
+            f"{found.frequencies[j]:.1%}",
+            "yes" if j in found.model.support else "no",
+            *(number(values[j], 4) for values in (low, middle, high)),
+        ]
+        for j in ever[:_MOST_ROWS]
+    ]
+    heads = ["feature", "chosen", "in the model of all rows", "5%", "median", "95%"]
+    supports = [[f"{s.share:.1%}", listed(s.names, "no feature")] for s in found.supports]
+    return tag(
+        "div",
+        stability_verdict(found),
+        table(heads, *rows),
+        *_left_out(len(ever) - len(rows)),
+        tag("p", "Coefficients are 0 where a feature is not chosen. The most frequent models:"),
+        table(["share", "features"], *supports[:_MOST_SUPPORTS]),
+        *_left_out(len(supports) - _MOST_SUPPORTS),
+    )
+
+
 # Parts of a page
+
+
+def _left_out(rest):
+    return [tag("p", f"... and {rest:,} more")] if rest > 0 else []
 
 
 def _title(result):
@@ -431,7 +480,10 @@ def _link_to(alternatives):
         return
     place = FilePath(alternatives)
     if place.is_absolute():
-        raise ValueError(f"alternatives must be relative to the page, got {str(alternatives)!r}")
+        raise ValueError(
+            "alternatives must be a path relative to the page, such as 'models.html', got "
+            f"{str(alternatives)!r}"
+        )
     # A colon would make the part before it a scheme; in quotes it is a letter of a file's name.
     link = tag("a", "all models that are nearly as good", href=quote(place.as_posix()))
     yield tag("p", "How sure is the choice? See ", link, ".")
@@ -439,7 +491,9 @@ def _link_to(alternatives):
 
 def _predictions(model, X, y):
     if (X is None) != (y is None):
-        raise ValueError("predictions against observations need both X and y")
+        raise ValueError(
+            "predictions against observations need both X and y; give both, or neither"
+        )
     if X is None:
         return []
     return [("Predictions against observations", lambda ax: plots.predicted(model, X, y, ax))]

@@ -11,6 +11,8 @@ from bestk.show.html import Html, count, listed, named, number, section, table, 
 
 # Rules, constraints or groups, and features of a group, that a page lists.
 _MOST_LISTED, _MOST_MEMBERS = 50, 30
+# Rules and constraints that a notebook shows.
+_FEW = 3
 
 
 def structure_of(found: Any) -> Structure | None:
@@ -54,6 +56,16 @@ def rules_section(result: Any) -> Html:
     if structure is None:
         return Html()
     return _section(structure, result.name, result.chosen, _constraints(result))
+
+
+def rules_in_short(found: Any) -> Html:
+    """What admissible means, in a line for notebooks; nothing where nothing was asked."""
+    structure = structure_of(found)
+    words = () if structure is None else (*structure.words, *structure.constraint_words)
+    if not words:
+        return Html()
+    more = f"; ... and {len(words) - _FEW} more" if len(words) > _FEW else ""
+    return tag("p", f"Asked for: {'; '.join(words[:_FEW])}{more}.")
 
 
 def rules_of_folds(results: Sequence[Any]) -> Html:

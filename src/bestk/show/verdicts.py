@@ -7,7 +7,7 @@ from bestk.show.structure import n_units, unit_of
 
 # What a proof inside a box leaves open.
 _OUTSIDE = (
-    "Models with larger coefficients were not looked at: give bounds that you can defend, or a "
+    "Models with larger coefficients were not looked at: give bounds that you trust, or a "
     "larger box, to learn more."
 )
 
@@ -15,9 +15,7 @@ _OUTSIDE = (
 def verdict(result):
     """What is proven; gaps are rounded up, since the sentence must hold."""
     if result.status is Status.PERFECT_FIT:
-        return _banner(
-            True, "Perfect fit.", result.status.advice.removeprefix("The fit is perfect: ")
-        )
+        return _banner(True, "Perfect fit.", result.status.advice)
     gap = percent(result.gap)
     where = "inside the box " if result.is_conditional else ""
     total, unit = n_units(result.structure, len(result.coef)), unit_of(result.structure)
@@ -29,6 +27,9 @@ def verdict(result):
     if result.is_closed:
         return _banner(False, "Conditional.", f"{text} {_OUTSIDE}{remark}")
     head = f"Stopped early ({result.status}): the gap is {gap}."
+    if result.lower_bound <= 0.0:
+        text = f"Nothing is proven yet about models with at most {result.k} of {total} {unit}s"
+        text += f" {where}".rstrip() + ": the lower bound is 0."
     return _banner(False, head, f"{text} {result.status.advice}{remark}")
 
 
@@ -58,6 +59,11 @@ def cv_verdict(cv):
     if not cv.is_proven:
         text += " Raise the limits, or read the errors as those of the best models found."
     return _banner(cv.is_proven, head, text)
+
+
+def stability_verdict(found):
+    head = "Every model is proven optimal." if found.is_proven else "Not every model is proven."
+    return _banner(found.is_proven, head, f"{found.claim}.")
 
 
 def discovery_verdict(found):

@@ -13,7 +13,9 @@ from bestk.cli.options import (
     Device,
     Drop,
     Exclude,
+    Features,
     Free,
+    Gaps,
     GapTol,
     Group,
     Hierarchy,
@@ -21,6 +23,7 @@ from bestk.cli.options import (
     Intercept,
     Json,
     Lower,
+    Missing,
     Nonnegative,
     Numeric,
     Quiet,
@@ -40,19 +43,19 @@ from bestk.cli.outcome import (
     display,
     helpful,
     list_exit_code,
-    require_folders,
+    require_places,
     say,
     write_file,
 )
 from bestk.cli.question import bounds, choices, limits, open_table, problem_of, what_is_near
-from bestk.cli.structure import baseline_document, searching, show_structure
+from bestk.cli.structure import data_document, searching, show_structure
 from bestk.show.console import list_document, show_data, show_list, write_json
 
 
 @helpful
 def alternatives(
     file: Source,
-    k: Annotated[int, option("-k", metavar="K", min=0, help="Most features.")],
+    k: Annotated[int, option("-k", metavar="K", min=0, help="Most features of a model.")],
     target: Target = "y",
     within: Annotated[
         str | None,
@@ -65,22 +68,27 @@ def alternatives(
     ] = None,
     below: Annotated[
         float | None,
-        option("--below", metavar="OBJECTIVE", min=0.0, help="Or all up to this objective."),
+        option("--below", metavar="OBJECTIVE", min=0.0, help="Instead, all up to this objective."),
     ] = None,
     n_best: Annotated[
         int | None,
-        option("--n-best", metavar="COUNT", min=1, help="Or the best of exactly K features."),
+        option("--n-best", metavar="COUNT", min=1, help="Instead, the best of exactly K."),
     ] = None,
     max_models: Annotated[
         int,
         option(
-            "--max-models", metavar="COUNT", min=1, help="If there are more, the list ends sooner."
+            "--max-models",
+            metavar="COUNT",
+            min=1,
+            help="Most models; then the list ends.",
         ),
     ] = 100_000,
     weight: Weight = None,
+    features: Features = None,
     drop: Drop = None,
     numeric: Numeric = None,
     text: Text = None,
+    missing: Missing = Gaps.error,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,
@@ -97,7 +105,9 @@ def alternatives(
     gap_tol: GapTol = 0.0,
     time_limit: Annotated[
         float | None,
-        option("--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="For the whole list."),
+        option(
+            "--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="Limit for the whole list."
+        ),
     ] = None,
     node_limit: Annotated[
         int | None,
@@ -120,9 +130,9 @@ def alternatives(
 ) -> int:
     """Find all models that are nearly as good as the best, and prove that none is missing."""
 
-    require_folders(report, save)
+    require_places(report=report, save=save)
     near = what_is_near(within, below, n_best)
-    data = open_table(file, target, weight, drop, numeric, text, quiet)
+    data = open_table(file, target, weight, features, drop, numeric, text, missing, quiet)
     options = choices(data, include, exclude, free, group, rule, hierarchy, constraint)
     options |= near | {"max_models": max_models}
     options |= limits(gap_tol, time_limit, node_limit, threads, device)
@@ -134,7 +144,7 @@ def alternatives(
             options |= {"client": searching(client, options)}
             found = problem.near_optimal(k, progress=progress, **options)
     if as_json:
-        write_json(list_document(found) | baseline_document(data))
+        write_json(list_document(found) | data_document(data))
     else:
         show_data(data, found.best)
         show_structure(data, found.best)

@@ -2,16 +2,15 @@
 
 import zipfile
 from collections.abc import Iterator
+from itertools import count
 
 import numpy as np
 
 from bestk.base.archive import read_arrays
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
-from bestk.readers.source import Source
-
-_MOST_COLUMNS = 1 << 22
-"""Columns of X: each has a name, and is an array of its own."""
+from bestk.readers.formats.source import Source
+from bestk.readers.limits import MOST_COLUMNS
 
 
 def npz_source(path: File) -> Source:
@@ -22,12 +21,14 @@ def npz_source(path: File) -> Source:
     others: tuple[str, ...] = ()
     if "X" in arrays and arrays["X"].ndim == 2:
         X = arrays.pop("X")
-        if X.shape[1] > _MOST_COLUMNS:
-            raise DataError(f"X of {path} has {X.shape[1]} columns, more than {_MOST_COLUMNS}")
+        if X.shape[1] > MOST_COLUMNS:
+            raise DataError(f"X of {path} has {X.shape[1]} columns, more than {MOST_COLUMNS}")
         names = arrays.pop("feature_names", [f"x{j}" for j in range(X.shape[1])])
         if np.shape(names) != (X.shape[1],):
             count = np.shape(names)[0] if np.ndim(names) == 1 else np.shape(names)
-            raise DataError(f"{path} has {count} feature_names for {X.shape[1]} columns of X")
+            raise DataError(
+                f"{path} has {count} feature_names for {X.shape[1]} columns of X; give one for each"
+            )
         names = [str(name) for name in names]
         others = tuple(arrays)
         arrays |= zip(names, X.T, strict=True)
@@ -40,11 +41,17 @@ def npz_source(path: File) -> Source:
         for name in wanted:
             if arrays[name].ndim != 1 or arrays[name].dtype.kind not in "buifU":
                 what = f"{arrays[name].dtype} in the shape {arrays[name].shape}"
-                raise DataError(f"array {name!r} of {path} is {what}, not a vector of numbers")
-        lengths = {len(arrays[name]) for name in wanted}
-        if len(lengths) > 1:
-            raise DataError(f"the arrays of {path} have different lengths: {sorted(lengths)}")
-        for start in range(0, lengths.pop(), rows):
+                raise DataError(
+                    f"array {name!r} of {path} is {what}; a column must be a vector of numbers"
+                )
+        length = len(arrays[wanted[0]])
+        for name in wanted:
+            if len(arrays[name]) != length:
+                raise DataError(
+                    f"arrays of {path} have different lengths: {wanted[0]!r} has {length}, and "
+                    f"{name!r} has {len(arrays[name])}; give all columns the same rows"
+                )
+        for start in range(0, length, rows):
             part = slice(start, start + rows)
             columns = [_column(name, arrays[name][part], coding, start) for name in wanted]
             yield np.column_stack(columns)
@@ -58,5 +65,5 @@ def _column(name: str, values: np.ndarray, coding: Coding, n_before: int) -> np.
         texts, places = np.unique(values.astype(str), return_inverse=True)
         return coding.numbers(name, texts.tolist(), places)
     if values.dtype.kind == "U":
-        return coding.parsed(name, values.tolist(), n_before)
+        return coding.parsed(name, values.tolist(), count(n_before + 1))
     return values.astype(np.float64)

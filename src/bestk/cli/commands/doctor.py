@@ -19,7 +19,7 @@ from bestk.cli.outcome import helpful, waiting
 from bestk.show.console import doctor_document, show_check, show_machine, write_json
 
 if TYPE_CHECKING:
-    from bestk.cli.self_test import Check
+    from bestk.cli.commands.self_test import Check
 
 UNHEALTHY = 1
 
@@ -53,7 +53,7 @@ def doctor(
         show_machine(machine)
     checks: list[Check] = []
     if tested:
-        from bestk.cli.self_test import self_test
+        from bestk.cli.commands.self_test import self_test
 
         running = self_test(threads)
         while True:
@@ -70,7 +70,7 @@ def doctor(
 
 
 def machine_here() -> dict[str, Any]:
-    """Everything but the self-test; the keys are explained in :mod:`bestk.show.console`."""
+    """Everything but the self-test; :mod:`bestk.show.console.documents` explains the keys."""
     from bestk import __version__
 
     return {
@@ -164,7 +164,7 @@ def _devices() -> dict[str, Any]:
     if find_spec("cupy") is None:
         install = "an NVIDIA driver is here; install bestk[gpu] or bestk[gpu12] to use the device"
         return {"names": [], "problem": install if _NVIDIA.exists() else ""}
-    from bestk.base.cuda import cupy_for
+    from bestk.base.device.cuda import cupy_for
 
     names: list[str] = []
     try:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from bestk.readers.arrow import arrow_rows, arrow_source, parquet_source
 from bestk.readers.files import DataError, File, list_files
-from bestk.readers.npz import npz_source
-from bestk.readers.source import Source, explained
-from bestk.readers.text import text_source
+from bestk.readers.formats.arrow import arrow_rows, arrow_source, parquet_source
+from bestk.readers.formats.npz import npz_source
+from bestk.readers.formats.source import Source, explained
+from bestk.readers.formats.text import text_source
 
 _FORMATS: dict[str, Callable[[File], Source]] = {
     ".csv": text_source,
@@ -17,14 +17,14 @@ _FORMATS: dict[str, Callable[[File], Source]] = {
     ".feather": arrow_source,
     ".npz": npz_source,
 }
-_KNOWN = f"none of {', '.join(_FORMATS)}; .csv.gz and .tsv.gz work too"
+_KNOWN = f"names must end in one of {', '.join(_FORMATS)}, .csv.gz, .tsv.gz"
 
 
 def open_source(file: File) -> Source:
     """What a file has to offer: its header is read."""
     kind = _kind(file)
     if not kind:
-        raise DataError(f"{file} is {_KNOWN}")
+        raise DataError(f"{file} has no ending that is known; {_KNOWN}")
     with explained(file):
         return _FORMATS[kind.removesuffix(".gz")](file)
 
@@ -44,7 +44,7 @@ def table_files(path: str | Path) -> tuple[File, ...]:
         return tuple(files)
     kinds = sorted({_kind(file) for file in files} - {""})
     if not kinds:
-        raise DataError(f"{path} has no files that could be read: {_KNOWN}")
+        raise DataError(f"{path} has no files that could be read; {_KNOWN}")
     if len(kinds) > 1:
         pattern = f"{folder}/{'**/' * is_deep}*{kinds[0]}"
         raise DataError(

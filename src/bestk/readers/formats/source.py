@@ -33,6 +33,8 @@ class Source(NamedTuple):
     """Rows of each row group, where groups can be read one by one."""
     texts: Mapping[str, bool] = MappingProxyType({})
     """Whether a column is text, where the types of columns or the first row tell."""
+    strange: Mapping[str, str] = MappingProxyType({})
+    """Types of columns that are neither numbers nor text."""
 
 
 class Block(NamedTuple):
@@ -53,19 +55,6 @@ def rows_at_a_time(p: int) -> int:
     return max(tuning().batch_bytes // (8 * p), p // 4, 1)
 
 
-def require_finite(chunk: np.ndarray, names: list[str], n_before: int) -> None:
-    """No value is missing or infinite; there are `n_before` rows before the chunk."""
-    finite = np.isfinite(chunk)
-    if finite.all():
-        return
-    row, column = np.argwhere(~finite)[0]
-    kind = "a missing" if np.isnan(chunk[row, column]) else "an infinite"
-    raise DataError(
-        f"column {names[column]!r} has {kind} value in row {n_before + row + 1}; "
-        f"drop or fill such rows first, or leave the column out with --drop {names[column]}"
-    )
-
-
 @contextmanager
 def explained(file: File) -> Iterator[None]:
     """Errors of readers in words for the owner of the file."""
@@ -76,7 +65,7 @@ def explained(file: File) -> Iterator[None]:
     except OSError as error:  # damaged files too, by Arrow and gzip
         raise DataError(f"cannot read {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise DataError(f"{file} is not UTF-8 text; convert it first") from error
+        raise DataError(f"{file} is not text in UTF-8; save it with this encoding first") from error
     except (ValueError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error, MemoryError) as error:
         raise DataError(f"cannot read {file}: {error}") from error
     except Exception as error:

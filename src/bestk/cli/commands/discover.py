@@ -28,7 +28,7 @@ from bestk.cli.options import (
     Workers,
     option,
 )
-from bestk.cli.outcome import exit_code, helpful, require_folders, write_file
+from bestk.cli.outcome import exit_code, helpful, require_places, write_file
 from bestk.cli.question import penalties_of, sizes_of
 from bestk.show.console import discovery_document, show_discovery, write_json
 
@@ -41,11 +41,12 @@ def discover(
     time: Annotated[str, option("--time", metavar="COLUMN", help="Times of the rows.")] = "t",
     states: Annotated[
         list[str] | None,
-        option("--states", metavar="COLUMNS", help="All others unless given: a,b."),
+        option("--states", metavar="COLUMNS", help="Variables: a,b; all but the time by default."),
     ] = None,
     drop: Drop = None,
     degree: Annotated[
-        int, option("--degree", panel=MODEL, metavar="COUNT", min=1, help="Of the candidates.")
+        int,
+        option("--degree", panel=MODEL, metavar="COUNT", min=1, help="Of the terms, at most."),
     ] = 5,
     max_k: MaxK = 5,
     ks: Ks = None,
@@ -56,7 +57,7 @@ def discover(
             "--validation",
             panel=MODEL,
             metavar="SHARE",
-            help="Last rows, which choose k and alpha.",
+            help="Share of the last rows, which choose k and alpha.",
             show_default="1/3",
         ),
     ] = 1 / 3,
@@ -75,15 +76,21 @@ def discover(
 ) -> int:
     """Find, and prove, the equations x' = f(x) of trajectories."""
     from bestk.readers.data import read_trajectory
-    from bestk.show.plots import require_matplotlib
+    from bestk.show.axes import require_picture
     from bestk.show.progress import Counter
 
-    require_folders(report, plot)
+    require_places(report=report, plot=plot)
     if plot is not None:
-        require_matplotlib()
+        require_picture("--plot", plot)
     sizes, penalties = sizes_of(ks, max_k, max_k), penalties_of(alphas)
     read = functools.partial(read_trajectory, time=time, states=states or (), drop=drop or ())
     x, t = zip(*map(read, files), strict=True)
+    for file, part in zip(files, x, strict=True):
+        if part.columns != x[0].columns:
+            raise ValueError(
+                f"{file} has the states {', '.join(part.columns)}, but {files[0]} has "
+                f"{', '.join(x[0].columns)}; all files need the same ones, see --states"
+            )
     from bestk.sindy import discover as discover_equations  # slow to import
 
     total = len(x[0].columns) * len(sizes) * len(penalties)

@@ -3,7 +3,7 @@
 import csv
 import gzip
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, count
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -11,23 +11,30 @@ from typing import Any
 import numpy as np
 
 from bestk.base.tuning import tuning
-from bestk.readers.arrow import arrow_chunks
 from bestk.readers.coding import BOOLEANS, Coding, is_text
 from bestk.readers.files import DataError, File, opened
-from bestk.readers.source import UNNAMED, Source
+from bestk.readers.formats.arrow import arrow_chunks
+from bestk.readers.formats.source import UNNAMED, Source
+from bestk.readers.limits import MOST_COLUMNS, LimitedLines
 
 _DELIMITERS = (",", ";", "\t")
+_BATCH_TEXT = 1 << 26
+"""Characters of a batch."""
 
 
 def text_source(path: File) -> Source:
     with _opened(path) as file:
-        header = file.readline()
+        lines = LimitedLines(path, file)
+        header = lines.read()
         if not header.strip():
-            raise DataError(f"{path} has no column names in its first line")
+            raise DataError(f"{path} has no column names in its first line; write them there")
         delimiter = max(_DELIMITERS, key=header.count)
-        lines = csv.reader(chain([header], file), delimiter=delimiter)
-        names = [name.strip() for name in next(lines)]
-        first = next((line for line in lines if line), [])
+        if header.count(delimiter) >= MOST_COLUMNS:
+            raise DataError(f"{path} has more than {MOST_COLUMNS} columns")
+        rows = csv.reader(chain([header], lines), delimiter=delimiter)
+        names = [name.strip() for name in next(rows)]
+        lines.row_ends()
+        first = next((row for row in rows if row), [])
     names = [name or f"{UNNAMED}{i}" for i, name in enumerate(names, start=1)]
     kinds = {name: is_text(entry) for name, entry in zip(names, first, strict=False)}
     switches = {n for n, entry in zip(names, first, strict=False) if entry.lower() in BOOLEANS}
@@ -82,15 +89,12 @@ def _plain_csv(
     pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
     rows = max(min(rows, tuning().text_values // len(names)), 1)
     with _opened(path) as file:
-        lines = csv.reader(file, delimiter=delimiter)
-        next(lines)
-        full = islice((line for line in lines if line), skip, None)
-        while batch := list(islice(full, rows)):
+        for batch in _batches(path, file, delimiter, rows, skip):
             for i, line in enumerate(batch):
                 if len(line) != len(names):
                     raise DataError(
-                        f"row {skip + i + 1} of {path} has {len(line)} values, "
-                        f"but there are {len(names)} columns"
+                        f"row {skip + i + 1} of {path} has {len(line)} values, but there are "
+                        f"{len(names)} columns; correct this row"
                     )
             chosen = [pick(line) for line in batch]
             chunk = _numbers(chain.from_iterable(chosen)) if all_numbers else None
@@ -99,6 +103,28 @@ def _plain_csv(
                 chunk = np.column_stack([_column(*column, skip, coding) for column in columns])
             yield chunk.reshape(len(batch), len(wanted))
             skip += len(batch)
+
+
+def _batches(
+    path: File, file: Any, delimiter: str, rows: int, skip: int
+) -> Iterator[list[list[str]]]:
+    """Rows that are not blank, at most so many at a time; fewer, if they are very long."""
+    lines = LimitedLines(path, file)
+    batch: list[list[str]] = []
+    began = 0
+    for i, row in enumerate(csv.reader(lines, delimiter=delimiter)):
+        lines.row_ends()
+        if i == 0 or not row:
+            continue
+        if skip > 0:
+            skip -= 1
+            continue
+        batch.append(row)
+        if len(batch) == rows or lines.n_characters - began > _BATCH_TEXT:
+            yield batch
+            batch, began = [], lines.n_characters
+    if batch:
+        yield batch
 
 
 def _numbers(texts: Iterable[str]) -> np.ndarray | None:
@@ -112,7 +138,7 @@ def _numbers(texts: Iterable[str]) -> np.ndarray | None:
 def _column(name: str, texts: Sequence[str], n_before: int, coding: Coding) -> np.ndarray:
     if name not in coding.levels:
         values = _numbers(texts)
-        return coding.parsed(name, texts, n_before) if values is None else values
+        return coding.parsed(name, texts, count(n_before + 1)) if values is None else values
     place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
     return coding.numbers(name, list(place), [place[text] for text in texts])
 

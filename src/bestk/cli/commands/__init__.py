@@ -1,0 +1,1 @@
+"""The commands of ``bestk``, a module for each; ``trying`` has warmup and demo."""

@@ -1,0 +1,1 @@
+"""One module per format of files, behind one interface; endings of names tell which."""
