@@ -2,10 +2,14 @@
 
 import sys
 
+import numpy as np
+
 from benchmarks.dynamics.tuning import Loop, run
 from benchmarks.harness.process import claim
 from bestk import Advanced, Problem
 from bestk.datasets import make_dynamics
+from bestk.results.gaps import PERFECT_FIT
+from bestk.sindy.scoring import rows_worth, score_of
 
 
 def proven(data, done):
@@ -16,6 +20,41 @@ def proven(data, done):
 def beam_search(data, done):
     """The same grid from the warm start alone."""
     return tune(data, node_limit=0, advanced=Advanced(beam_width=50))
+
+
+def by_ebic(data, done):
+    """The models of bestk, chosen by EBIC of all rows."""
+    return chosen_again(data, done["bestk"], "ebic", len)
+
+
+def by_rows_worth(data, done):
+    """The models of bestk, chosen as bestk.sindy.discover does: by AICc of independent rows."""
+    return chosen_again(data, done["bestk"], "aicc", lambda rows: rows_worth(rows, [len(rows)]))
+
+
+def chosen_again(data, found, criterion, worth):
+    """A loop over models that are there already; ``worth`` says how many rows residuals count."""
+    loop = Loop(data)
+    loop.started, loop.fits = loop.started - found.seconds, found.fits
+    X, Y = data["X_valid"], data["Y_valid"]
+    for equation in range(Y.shape[1]):
+        cells = [cell for cell in found.solves if cell["equation"] == equation]
+        coefs = np.zeros((len(cells), X.shape[1]))
+        for coef, cell in zip(coefs, cells, strict=True):
+            coef[cell["support"]] = cell["coef"]
+        residuals = Y[:, equation] - coefs @ X.T
+        squares = np.maximum(
+            np.mean(residuals**2, axis=1), PERFECT_FIT * np.mean(Y[:, equation] ** 2)
+        )
+        m = worth(residuals[np.argmin(squares)])
+        scores = [
+            score_of(criterion, square, m, np.count_nonzero(coef), X.shape[1])
+            for square, coef in zip(squares, coefs, strict=True)
+        ]
+        best = int(np.argmin(scores))
+        loop.coef[equation] = coefs[best]
+        loop.choice[equation] = {name: cells[best][name] for name in ("k", "alpha")}
+    return loop
 
 
 def tune(data, **options):
@@ -43,4 +82,10 @@ def warm_up():
 
 if __name__ == "__main__":
     warm_up()
-    run({"bestk": proven, "beam search": beam_search}, *sys.argv[1:])
+    methods = {
+        "bestk": proven,
+        "bestk, EBIC": by_ebic,
+        "bestk, rows worth": by_rows_worth,
+        "beam search": beam_search,
+    }
+    run(methods, *sys.argv[1:])

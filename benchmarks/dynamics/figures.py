@@ -62,6 +62,8 @@ def _panel(ax, rows: list[Row], metric: str) -> None:
     system = rows[0].system
     durations = SYSTEMS[system].durations
     for method, chosen in by_method(rows).items():
+        if method not in STYLES:  # the other criteria are in the tables
+            continue
         lengths = [n for n in sorted({row.length for row in chosen}) if values(chosen, metric, n)]
         groups = [values(chosen, metric, length) for length in lengths]
         means = np.array([np.mean(group) for group in groups])

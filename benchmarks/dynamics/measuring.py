@@ -44,7 +44,11 @@ class Effort:
 
 # In the order in which they run. The methods of a runner share a process.
 RUNNERS = {
-    "bestk": ("bestk", "dynamics/bestk_run.py", ("bestk", "beam search")),
+    "bestk": (
+        "bestk",
+        "dynamics/bestk_run.py",
+        ("bestk", "bestk, EBIC", "bestk, rows worth", "beam search"),
+    ),
     "scikit-learn": ("bestk", "peers/sklearn_run.py", ("OMP", "Lasso")),
     "PySINDy": (
         "pysindy",
@@ -53,8 +57,14 @@ RUNNERS = {
     ),
 }
 METHODS = [method for _, _, methods in RUNNERS.values() for method in methods]
-# Grids are compared with bestk's, and E-STLSQ takes over what STLSQ has chosen.
-NEEDS = {"beam search": "bestk", "MIOSR": "bestk", "E-STLSQ": "STLSQ"}
+# Grids are compared with bestk's or chosen from, and E-STLSQ takes over what STLSQ has chosen.
+NEEDS = {
+    "bestk, EBIC": "bestk",
+    "bestk, rows worth": "bestk",
+    "beam search": "bestk",
+    "MIOSR": "bestk",
+    "E-STLSQ": "STLSQ",
+}
 # A solve counts as worse than that of bestk beyond this, relative to the objective of bestk.
 WORSE = 1e-6
 # Gurobi calls a model optimal within this fraction of y'y - objective.
@@ -63,6 +73,14 @@ GUROBI_GAP = 1e-4
 
 def applies(method: str, system: str) -> bool:
     return method != "MIOSR" or true_coef(system).shape[1] <= LICENSED_TERMS
+
+
+def by_runner(methods: list[str]) -> list[list[str]]:
+    """Methods in the groups that can be measured apart; MIOSR takes longest."""
+    groups = [[m for m in runner if m != "MIOSR"] for *_, runner in RUNNERS.values()]
+    return [
+        chosen for group in [*groups, ["MIOSR"]] if (chosen := [m for m in group if m in methods])
+    ]
 
 
 def measure(task: Task, wanted: list[str], effort: Effort) -> Iterator[Row]:

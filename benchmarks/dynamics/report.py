@@ -27,7 +27,10 @@ PUBLISHED_SECONDS = {
     "hopf": "70 to 83 s",
     "mhd": "2807 s for the shortest and 267 s for the longest trajectory, with 84 terms",
 }
-ORDER = ("bestk", "beam search", "MIOSR", "STLSQ", "E-STLSQ", "SSR", "FROLS", "OMP", "Lasso")
+ORDER = (
+    *("bestk", "bestk, rows worth", "bestk, EBIC", "beam search"),
+    *("MIOSR", "STLSQ", "E-STLSQ", "SSR", "FROLS", "OMP", "Lasso"),
+)
 """Of the methods, in tables and figure."""
 
 

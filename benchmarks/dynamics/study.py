@@ -7,9 +7,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from joblib import Parallel, delayed
+
+from ..harness import machine
 from ..harness.study import Study
 from . import figures, report
-from .measuring import METHODS, Effort, applies, measure
+from .measuring import METHODS, Effort, applies, by_runner, measure
 from .rows import Row, Task
 from .trajectories import SYSTEMS
 
@@ -39,6 +42,11 @@ class Dynamics(Study):
         add("--full", action="store_true", help="20 trials of all 12 lengths (days)")
         add("--quick", action="store_true", help="one short trajectory of each system")
         add("--threads", type=int, default=2, help="of bestk and Gurobi (default 2)")
+        add("--jobs", type=int, default=1, help="loops at once (default 1, for fair times)")
+
+    def notes(self, arguments: Namespace) -> list[str]:
+        jobs = [f"{arguments.jobs} loops at once"] if arguments.jobs > 1 else []
+        return [*machine.describe(arguments.threads), *jobs]
 
     def measure(self, arguments: Namespace, known: list[Row]) -> Iterator[Row]:
         """Slow methods in their first trials only, unless trials are asked for."""
@@ -47,18 +55,30 @@ class Dynamics(Study):
         effort = Effort(threads=arguments.threads)
         if arguments.quick:
             effort = replace(effort, ks=range(1, 4), solve_limit=2.0, loop_limit=4.0)
-        tasks = list(_tasks(arguments))
-        for i, task in enumerate(tasks, start=1):
-            missing = [
-                method
-                for method in arguments.methods
-                if (task, method) not in done
-                and applies(method, task.system)
-                and task.trial <= slow.get((method, task.system), task.trial)
-            ]
-            if missing:
-                print(f"  {i} of {len(tasks)}: {task}", file=sys.stderr, flush=True)
-                yield from measure(task, missing, effort)
+        asked = [
+            (task, group)
+            for task in _tasks(arguments)
+            for group in by_runner(
+                [
+                    method
+                    for method in arguments.methods
+                    if (task, method) not in done
+                    and applies(method, task.system)
+                    and task.trial <= slow.get((method, task.system), task.trial)
+                ]
+            )
+        ]
+        found = Parallel(arguments.jobs, backend="threading", return_as="generator_unordered")(
+            delayed(_measured)(task, group, effort) for task, group in asked
+        )
+        for i, rows in enumerate(found, start=1):
+            print(f"  {i} of {len(asked)} done", file=sys.stderr, flush=True)
+            yield from rows
+
+
+def _measured(task: Task, methods: list[str], effort: Effort) -> list[Row]:
+    print(f"  {task}: {', '.join(methods)}", file=sys.stderr, flush=True)
+    return list(measure(task, methods, effort))
 
 
 def _tasks(arguments: Namespace) -> Iterable[Task]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator
-from dataclasses import replace
-from math import comb, log
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import comb
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ from bestk import Problem
 from bestk.datasets import make_synthetic
 from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
+from bestk.sindy.scoring import rows_worth, score_of
 
 from ..dynamics.trajectories import LICENSED_TERMS, Split
 from ..harness.environments import python_of, run_script
@@ -51,20 +52,31 @@ class Candidates(NamedTuple):
     """With their proofs, by model and equation."""
 
 
-def measure(flow: Flow, noises: tuple[float, ...], peers: list[str]) -> list[Row]:
-    """All methods on all levels of noise."""
-    tiny = make_synthetic(200, 40, k=5)
-    bestk.solve(tiny.X, tiny.y, k=5, gap_tol=0.0, n_threads=1)  # compiles, unless done before
+def applies(method: str, flow: Flow) -> bool:
+    return method != "MIOSR" or flow.coef.shape[1] <= LICENSED_TERMS
+
+
+def measure(flow: Flow, noises: tuple[float, ...], methods: list[str]) -> list[Row]:
+    """All methods on all levels of noise; bestk also by other criteria than the peers."""
     splits = [flow.observed(noise) for noise in noises]
     rows: list[Row] = []
-    for noise, split in zip(noises, splits, strict=True):
-        problems = _problems(split)
-        rows += judge(flow, noise, "bestk", split, _bestk(problems), problems)
+    if "bestk" in methods:
+        tiny = make_synthetic(200, 40, k=5)
+        bestk.solve(tiny.X, tiny.y, k=5, gap_tol=0.0, n_threads=1)  # compiles, unless done before
+        for noise, split in zip(noises, splits, strict=True):
+            problems = _problems(split)
+            found = _bestk(problems)
+            rows += judge(flow, noise, "bestk", split, found, problems)
+            for criterion in OTHER_CRITERIA:
+                rows += judge(flow, noise, f"bestk, {criterion}", split, found)
+    peers = [method for method in methods if method != "bestk"]
     try:
-        for (i, method), candidates in _peers(flow, splits, peers):
+        for (i, method), candidates in _peers(flow, splits, peers) if peers else ():
             rows += judge(flow, noises[i], method, splits[i], candidates)
     except PeerFailed as failure:
-        rows.append(replace(rows[0], method="PySINDy", recovered=False, remark=str(failure)))
+        first = {"system": flow.name, "states": len(flow.coef), "candidates": flow.coef.shape[1]}
+        unknown = {"noise": noises[0], "equation": 0, "truth": ""}
+        rows.append(Row(**first, **unknown, method="PySINDy", remark=str(failure)))
     return rows
 
 
@@ -98,15 +110,13 @@ def _peers(
     flow: Flow, splits: list[Split], wanted: list[str]
 ) -> Iterator[tuple[tuple[int, str], Candidates]]:
     """((run, method), candidates) of PySINDy's optimizers."""
-    licensed = flow.coef.shape[1] <= LICENSED_TERMS
-    methods = [method for method in wanted if licensed or method != "MIOSR"]
     with tempfile.TemporaryDirectory(prefix="bestk-bench-") as folder:
         data, answer = Path(folder) / "data.npz", Path(folder) / "answer.json"
         np.savez(
             data,
             X=[split.X for split in splits],
             Y=[split.Y for split in splits],
-            methods=methods,
+            methods=wanted,
             ks=sizes(flow.coef.shape[1]),
             alphas=ALPHAS,
             thresholds=THRESHOLDS,
@@ -131,11 +141,15 @@ def judge(
     candidates: Candidates,
     problems: list[Problem] | None = None,
 ) -> Iterator[Row]:
-    """Choose a model of each equation by EBIC on the validation rows; compare with the truth."""
+    """Choose a model of each equation on the validation rows; compare with the truth.
+
+    By EBIC, or as the name of the method says.
+    """
     names = flow.term_names
+    score = OTHER_CRITERIA.get(method.removeprefix("bestk, "), _ebic)
     for i, truth in enumerate(flow.coef):
         coefs = candidates.coef[:, i]
-        best = int(np.argmin(_ebic(coefs, split.X_valid, split.Y_valid[:, i])))
+        best = int(np.argmin(score(coefs, split.X_valid, split.Y_valid[:, i])))
         coef, alpha = coefs[best], float(candidates.alpha[best])
         same = ((coefs != 0) == (truth != 0)).all(axis=1)
         residual = split.Y[:, i] - split.X @ coef
@@ -184,13 +198,31 @@ def _proofs(problem: Problem, results: list[Result], best: int, names: np.ndarra
     return columns
 
 
-def _ebic(coefs: np.ndarray, X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """K ln m + m ln(RSS / m) + 2 ln C(p, K), of models (n, p) on m rows."""
-    m, K = len(y), np.count_nonzero(coefs, axis=1)
+def _scores(
+    criterion: str,
+    worth: Callable[[np.ndarray], float],
+    coefs: np.ndarray,
+    X: np.ndarray,
+    y: np.ndarray,
+) -> list[float]:
+    """Of models (n, p); ``worth`` says for how many rows the best residuals count."""
+    residuals = y - coefs @ X.T
     # A fit that is perfect to six digits is as good as any other.
-    rss = np.maximum(np.sum((y - coefs @ X.T) ** 2, axis=1), PERFECT_FIT * (y @ y))
-    choices = np.array([log(comb(coefs.shape[1], k)) for k in K.tolist()])
-    return K * log(m) + m * np.log(rss / m) + 2 * choices
+    squares = np.maximum(np.mean(residuals**2, axis=1), PERFECT_FIT * np.mean(y**2))
+    m = worth(residuals[np.argmin(squares)])
+    return [
+        score_of(criterion, square, m, size, coefs.shape[1])
+        for square, size in zip(squares, np.count_nonzero(coefs, axis=1).tolist(), strict=True)
+    ]
+
+
+_ebic = partial(_scores, "ebic", len)
+OTHER_CRITERIA = {
+    "AICc": partial(_scores, "aicc", len),
+    "BIC": partial(_scores, "bic", len),
+    "rows worth": partial(_scores, "aicc", lambda rows: rows_worth(rows, [len(rows)])),
+}
+"""Scores by which the models of bestk are chosen again; "rows worth" is what discover does."""
 
 
 def _terms(coef: np.ndarray, names: np.ndarray) -> str:

@@ -10,6 +10,13 @@ from ..harness.tables import Table, markdown_rows, percent
 from .rows import Row
 
 METHODS = ("bestk", "MIOSR", "STLSQ", "SSR")
+CRITERIA = {
+    "bestk, AICc": "AICc",
+    "bestk, rows worth": "AICc, rows counted as what they are worth",
+    "bestk, BIC": "BIC",
+    "bestk": "EBIC",
+}
+"""What chose among the models of bestk, by the method of the row."""
 # Runner-up and model differ by less than this where the data hardly tell them apart.
 CLOSE = 1.01
 
@@ -49,6 +56,7 @@ def tables(rows: list[Row]) -> Iterator[str]:
     for title, table in (
         ("Three states", _recovery(small)),
         ("Four and more states", _recovery(large)),
+        ("Equations of bestk by other criteria", _criteria(rows)),
         ("How unique the equations of bestk are", _runners_up(rows)),
         ("Equations with solves that were not proven", _unproven(rows)),
     ):
@@ -80,6 +88,18 @@ def _recovery(rows: list[Row]) -> Table:
                     f"{median(_seconds(chosen).values()):.2g}",
                 ]
             )
+    return table
+
+
+def _criteria(rows: list[Row]) -> Table:
+    """Shares of equations that are recovered, by what chose among the same models."""
+    noises = sorted({row.noise for row in rows})
+    table = Table(columns=["criterion", *(f"noise {percent(noise)}" for noise in noises)])
+    for method, name in CRITERIA.items():
+        chosen = [row for row in rows if row.method == method]
+        if chosen:
+            cells = [_share(row.recovered for row in chosen if row.noise == n) for n in noises]
+            table.rows.append([name, *cells])
     return table
 
 

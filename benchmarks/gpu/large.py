@@ -10,7 +10,7 @@ import numpy as np
 import bestk
 from benchmarks.gpu.proofs import claim_of
 from benchmarks.harness.referee import judge
-from bestk.base.dense import open_dense
+from bestk.base.device.dense import open_dense
 
 # n = p, seconds that were hoped for; alpha = 1, |b| <= 2, rho .9, k = 10.
 SQUARE = ((4000, 0.7), (8000, 1.5), (16000, 4.0))

@@ -9,7 +9,7 @@ import numpy as np
 
 from bestk.devices.opening import open_device
 from bestk.devices.tasks import Device, Progress, Stopped, Task
-from bestk.verification.on_device import open_scan
+from bestk.verification.supports.on_device import open_scan
 
 INSTRUCTIONS = 3
 """Of the scan for each support: a product, a fused product, a maximum (scan.cu)."""

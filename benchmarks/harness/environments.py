@@ -34,6 +34,14 @@ REQUIREMENTS = {
     "skglm": ("skglm==0.5",),
     # sparse-lm calls what scikit-learn 1.6 has taken away.
     "sparselm": ("sparse-lm==0.5.2", "cvxpy==1.9.3", "gurobipy==13.0.3", "scikit-learn<1.6"),
+    # What PySINDy's tests import, and what bestk needs. cvxpy 1.9 hands problems of these tests to
+    # Gurobi together with options of OSQP, and 36 of them fail.
+    "pysindy_tests": (
+        *("pysindy==2.1.0", "numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1"),
+        *("gurobipy==13.0.3", "cvxpy==1.7.5", "scs==3.3.1", "jax==0.10.2", "numpyro==0.22.0"),
+        *("pytest==7.4.4", "pytest-lazy-fixture==0.6.3", "hypothesis==6.170.15"),
+        *("numba==0.68.1", "rich", "typer"),
+    ),
 }
 
 
@@ -42,16 +50,32 @@ def python_of(solver: str) -> Path:
     if solver not in REQUIREMENTS:
         return Path(sys.executable)
     folder = VENVS / solver
-    python = folder / "bin" / "python"
-    stamp = folder / "requirements.txt"
-    wanted = "\n".join(REQUIREMENTS[solver]) + "\n"
-    if not stamp.exists() or stamp.read_text() != wanted:
+    if interpreter(solver) is None:
         print(f"setting up {folder.relative_to(HERE.parent)} ({', '.join(REQUIREMENTS[solver])})")
         venv.create(folder, with_pip=True, clear=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [_python(solver), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         subprocess.run([*pip, *REQUIREMENTS[solver]], check=True)
-        stamp.write_text(wanted)
-    return python
+        _stamp(solver).write_text(_wanted(solver))
+    return _python(solver)
+
+
+def interpreter(solver: str) -> Path | None:
+    """The interpreter of a peer's environment; None unless it was made, with these versions."""
+    stamp = _stamp(solver)
+    is_ready = stamp.exists() and stamp.read_text() == _wanted(solver)
+    return _python(solver) if is_ready else None
+
+
+def _python(solver: str) -> Path:
+    return VENVS / solver / "bin" / "python"
+
+
+def _stamp(solver: str) -> Path:
+    return VENVS / solver / "requirements.txt"
+
+
+def _wanted(solver: str) -> str:
+    return "\n".join(REQUIREMENTS[solver]) + "\n"
 
 
 def pinned(python: Path, threads: int) -> dict[str, str]:
@@ -138,3 +162,10 @@ def run_script(
         return {"error": (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1]}
     claim: dict[str, Any] = json.loads(answer.read_text())
     return claim
+
+
+if (
+    __name__ == "__main__"
+):  # make these environments: python -m benchmarks.harness.environments NAME...
+    for name in sys.argv[1:]:
+        python_of(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -77,7 +78,15 @@ def markdown_rows(table: Table) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
-    return [line(table.columns), line(["---:"] * len(table.columns)), *map(line, table.rows), ""]
+    sides = ["---" if is_text(table, j) else "---:" for j in range(len(table.columns))]
+    return [line(table.columns), line(sides), *map(line, table.rows), ""]
+
+
+def is_text(table: Table, j: int) -> bool:
+    """Names and sentences, but not words such as *failed* among figures."""
+    cells = [row[j] for row in table.rows if row[j] not in ("", "-")]
+    figures = sum(bool(re.match(r"[-+<>~]?\d", cell)) for cell in cells)
+    return 2 * figures <= len(cells) and (j == 0 or max(map(len, cells), default=0) > 12)
 
 
 def markdown_notes(table: Table) -> list[str]:

@@ -13,12 +13,13 @@ from benchmarks.harness import rows
 from benchmarks.harness.arena import Arena, Task, measured
 from benchmarks.harness.contest import Row, by_task
 from benchmarks.harness.study import RESULTS
+from benchmarks.pysindy_tests.study import PySINDyTests
 from benchmarks.synthetic.contenders import CONTENDERS
 from benchmarks.synthetic.study import Synthetic
 from benchmarks.tables.study import Tables
 from benchmarks.wide.study import Wide
 
-STUDIES = (Synthetic(), Wide(), Tables(), Dynamics(), Flows())
+STUDIES = (Synthetic(), Wide(), Tables(), Dynamics(), Flows(), PySINDyTests())
 
 
 # Rows ------------------------------------------------------------------------------------------
