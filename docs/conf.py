@@ -25,6 +25,7 @@ exclude_patterns = ["_build", "auto_examples/*.py", "auto_examples/*.ipynb"]
 
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+highlight_language = "none"  # blocks that name no language are outputs
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -45,11 +46,16 @@ sphinx_gallery_conf = {
             "longley.py",
             "schools.py",
             "cross_validation.py",
+            "clinical_table.py",
+            "lasso_and_best_subset.py",
             "digits.py",
+            "spectra.py",
             "time_limit.py",
             "open_gap.py",
             "governing_equations.py",
+            "control_inputs.py",
             "pde.py",
+            "*",  # an example that is not named here comes last
         ]
     ),
     "abort_on_example_error": True,
@@ -63,9 +69,21 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "furo"
+pygments_dark_style = "a11y-dark"  # as a11y-light, the theme's light one
 html_title = f"bestk {release}"
 html_static_path = ["_static"]
 html_css_files = ["bestk.css"]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [  # those of the theme, and versions
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "versions.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0072b2", "color-brand-content": "#0072b2"},
     "dark_css_variables": {"color-brand-primary": "#5fb7ee", "color-brand-content": "#5fb7ee"},
