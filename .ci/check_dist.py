@@ -1,5 +1,6 @@
 """Look into the sdist and the wheel of a folder, install each in a new environment, and try it."""
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -9,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 DATA = (
-    "bestk/py.typed", "bestk/devices/scan.cu", "bestk/verification/pairs.cu",
+    "bestk/py.typed", "bestk/devices/scan.cu", "bestk/verification/supports/pairs.cu",
     "bestk/show/_explorer.js", "bestk/show/_explorer.css", "bestk/show/_report.css",
 )  # fmt: skip
 SOURCES = (
@@ -21,7 +22,8 @@ SOURCES = (
 )
 NEVER = (".venv", "__pycache__", ".nbi", ".nbc", "_build/", ".ipynb", "auto_examples")
 SOLVE = (
-    "import numpy as np, bestk; X = np.random.default_rng(0).standard_normal((30, 8)); "
+    "import sys, numpy as np, bestk; assert bestk.__file__.startswith(sys.prefix), bestk.__file__; "
+    "X = np.random.default_rng(0).standard_normal((30, 8)); "
     "r = bestk.solve(X, X[:, 2] - X[:, 5], 2); assert r.names == ['x2', 'x5'], r; "
     "print(bestk.__file__, r.status)"
 )
@@ -47,13 +49,15 @@ def check_names(wheel: Path, sdist: Path) -> None:
 
 
 def try_out(archive: Path) -> None:
+    # Not the sources that a PYTHONPATH may name.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python, command = f"{folder}/bin/python", f"{folder}/bin/bestk"
         install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        subprocess.run([python, *install, archive.resolve()], check=True)
+        subprocess.run([python, *install, archive.resolve()], check=True, env=environment)
         for words in ([python, "-c", SOLVE], [command, "--version"], [command, "doctor", "-q"]):
-            subprocess.run(words, check=True, cwd=folder)
+            subprocess.run(words, check=True, cwd=folder, env=environment)
     print(f"{archive.name}: installed and tried")
 
 

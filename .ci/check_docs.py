@@ -1,4 +1,4 @@
-"""Check that built documentation can be hosted as it is: no network, search, dark mode, version."""
+"""Check that built pages can be hosted as they are: search, dark mode, versions, no network."""
 
 import re
 import sys
@@ -27,6 +27,7 @@ for what, words in {
     "a search": "sidebar-search",
     "dark mode": "theme-toggle",
     "the version": f"bestk {bestk.__version__}",
+    "the list of versions": 'class="versions"',
 }.items():
     wrong += [] if words in index else [f"index.html lacks {what} ({words})"]
 wrong += [] if (root / "searchindex.js").exists() else ["there is no searchindex.js"]

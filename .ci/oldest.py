@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 # What the tests use.
-EXTRAS = ("sindy", "plots", "io", "dask")
+EXTRAS = ("sindy", "plots", "io", "dask", "sympy")
 TOOLS = ("hypothesis", "pytest", "pytest-xdist", "polars", "statsmodels")
 # Of packages that are not ours to choose: later ones warn about those above, and tests allow no
 # warnings.
