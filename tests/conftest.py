@@ -1,5 +1,6 @@
 """Data and conditions that tests of several folders share."""
 
+import signal
 import tempfile
 from collections.abc import Iterator
 
@@ -10,8 +11,12 @@ from helpers.dense import HostDense
 from helpers.forcing import Force, forced
 
 import bestk
-from bestk.base.dense import CudaDense
-from bestk.base.driver import DeviceUnavailable
+from bestk.base.device.dense import CudaDense
+from bestk.base.device.driver import DeviceUnavailable
+
+# Shells start what runs in the background deaf to Ctrl-C, and programs that tests start inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +73,12 @@ def force() -> Iterator[Force]:
     """Changes to the tuning constants of the package, for one test."""
     with forced() as force:
         yield force
+
+
+@pytest.fixture(autouse=True)
+def units_at_once(force) -> None:
+    """Trees of tests are small: their subtrees are units all the same, unless a test says more."""
+    force.units_from(0)
 
 
 @pytest.fixture

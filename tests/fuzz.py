@@ -126,6 +126,7 @@ def in_units(seed: int):
     """Units of any size on any engine, for most seeds; yields settings that this takes."""
     rng, engine = np.random.default_rng([seed, 79]), engine_of(seed)
     with forced() as force:
+        force.units_from(int(np.random.default_rng([seed, 84]).choice([0, 0, 3, 40])))
         if rng.random() < 0.7:
             close = [None, 0.0, 1e-5][rng.integers(3)]
             force.units(

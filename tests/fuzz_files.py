@@ -2,17 +2,22 @@
 
     python tests/fuzz_files.py --seconds 60       # make fuzz calls it for a share of its time
     python tests/fuzz_files.py --seed 1234        # one change, to look at a finding
+    python tests/fuzz_files.py --checkpoints      # checkpoints alone, also with --seed
 
 A seed decides the kind of a file (certificate, run, list, checkpoint, table), a valid one of it and
-what is done to it: bytes, the archive, headers, arrays. A finding is an exception that is no
-ValueError, OSError or verdict, something that takes long, or a pickle that was opened.
+what is done to it: bytes, the archive, headers, arrays. A few tables are small files that unpack to
+a gigabyte. A finding is an exception that is no ValueError, OSError or verdict, something that
+takes long or much memory, or a pickle that was opened. Runs go on from changed checkpoints: a
+certificate that verifies and claims too much is a finding, too.
 """
 
 import argparse
 import gzip
 import io
 import json
+import os
 import pickle
+import resource
 import sys
 import tempfile
 import traceback
@@ -23,11 +28,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from time import perf_counter
+from unittest.mock import patch
 
 import numpy as np
 
 import bestk
 from bestk import storage
+from bestk.base.archive import VARIABLE
 from bestk.readers import open_data
 from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate
@@ -35,9 +42,24 @@ from bestk.runs.checkpoint import Checkpoint
 
 # Clear errors: ValueError has DataError, TooLarge and TooLong among it.
 EXPECTED = (ValueError, OSError)
-SLOW = 20.0
+LONGEST = 20.0
+SLOW = bestk.Advanced(enumeration=False)
+# Bytes by which a file may raise the most memory that was ever used.
+LARGE = 600 << 20
+MOST, UNPACKED = 256 << 20, 1 << 30
 ARCHIVES = ("certificate", "groups", "run", "list", "list of groups", "checkpoint")
+CHECKPOINTS = {
+    "checkpoint of units": {"k": 5},
+    "checkpoint of batches": {"k": 4, "bound": "admm"},
+    "checkpoint in a box": {"k": 5, "bounds": (-1.5, 1.5)},
+    "checkpoint of groups": {"k": 3, "groups": [f"g{j // 2}" for j in range(24)],
+                             "rules": [bestk.rules.at_most(2, ["g0", "g1", "g2"])],
+                             "constraints": ["x0 + x1 <= 1"]},
+    "checkpoint of a list": {"k": 4, "within": 0.15},
+    "checkpoint of the n best": {"k": 4, "n_best": 20},
+}  # fmt: skip
 TABLES = ("csv", "csv.gz", "npz", "columns", "parquet", "feather")
+BOMBS = ("csv.gz", "parquet", "feather")
 OPENED = Path(tempfile.gettempdir()) / "bestk_fuzz_files_opened"
 
 
@@ -62,6 +84,40 @@ def data():
 
 
 @cache
+def harder():
+    """Data whose trees are large enough to be interrupted."""
+    X, y, _ = bestk.datasets.make_synthetic(40, 24, k=5, rho=0.9)
+    return np.ascontiguousarray(X), y
+
+
+def asked(kind: str, **options):
+    """The question of a checkpoint: a result, or a list of models."""
+    ask = bestk.near_optimal if kind.endswith(("list", "n best")) else bestk.solve
+    plain = {"alpha": 0.01, "gap_tol": 0.0, "n_threads": 1, "advanced": SLOW}
+    if ask is bestk.near_optimal:
+        del plain["gap_tol"]
+    return ask(*harder(), **plain | CHECKPOINTS[kind] | options)
+
+
+@cache
+def optimum(kind: str) -> float:
+    found = asked(kind)
+    return getattr(found, "best", found).objective
+
+
+def _write_checkpoint(kind: str, path: Path) -> None:
+    """In the midst of a run."""
+    written = []
+
+    def interrupt(snapshot):
+        written.append(path.exists())
+        if sum(written) > 3 and snapshot.n_nodes > 30:
+            raise KeyboardInterrupt
+
+    asked(kind, checkpoint=path, checkpoint_interval=0.0, callback=interrupt)
+
+
+@cache
 def valid(kind: str) -> bytes:
     """A file of a kind."""
     X, y = data()
@@ -83,6 +139,8 @@ def valid(kind: str) -> bytes:
         elif kind == "list of groups":
             found = bestk.near_optimal(X, y, 2, within=0.3, groups=groups, rules=rules)
             found.certificate.save(path)
+        elif kind in CHECKPOINTS:
+            _write_checkpoint(kind, path)
         elif kind == "checkpoint":
             bestk.solve(X, y, 3, alpha=0.1, advanced=exact, node_limit=2, checkpoint=path)
         else:
@@ -111,6 +169,24 @@ def _write_table(kind: str, path: Path, X: np.ndarray, y: np.ndarray) -> None:
             parquet.write_table(table, path, row_group_size=10)
         else:
             feather.write_feather(table, str(path))
+
+
+@cache
+def bomb(kind: str) -> bytes:
+    """A small table that unpacks to a gigabyte: as one line, or as one batch of zeros."""
+    if kind == "csv.gz":
+        return gzip.compress(b"a,y\n" + b"7" * UNPACKED, 1)
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    file, zeros = io.BytesIO(), np.zeros(UNPACKED // 16)
+    table = pa.table({"x": zeros, "y": zeros})
+    if kind == "parquet":
+        one = {"row_group_size": len(zeros), "data_page_size": UNPACKED, "use_dictionary": False}
+        parquet.write_table(table, file, compression="zstd", **one)
+    else:
+        feather.write_feather(table, file, compression="zstd", chunksize=len(zeros))
+    return file.getvalue()
 
 
 # Changes --------------------------------------------------------------------------------------
@@ -162,6 +238,21 @@ def _npy(array) -> bytes:
     return file.getvalue()
 
 
+def _forged(rng, content: bytes) -> bytes:
+    """With other numbers where numbers are, and nothing else."""
+    entries: dict = entries_of(content)
+    if rng.random() < 0.2:
+        entries["checkpoint"] = _changed_header(rng, str(entries["checkpoint"]))
+        return archive_of(entries)
+    names = [n for n, a in entries.items() if a.size and a.dtype.kind in "biuf"]
+    for name in rng.choice(names, int(rng.integers(1, 3))):
+        array = _other_numbers(rng, entries[name])
+        if rng.random() < 0.3:  # a whole row is the same
+            array[rng.integers(len(array))] = rng.choice(entries[name].ravel())
+        entries[name] = array
+    return archive_of(entries)
+
+
 def changed_arrays(rng, content: bytes) -> bytes:
     entries: dict = entries_of(content)
     for _ in range(int(rng.integers(1, 3))):
@@ -206,6 +297,10 @@ def _changed(rng, array: np.ndarray, other: np.ndarray):
         return pickle.dumps(Payload())
     if array.size == 0 or array.dtype.kind not in "biuf":
         return np.zeros(int(rng.integers(5)))
+    return _other_numbers(rng, array)
+
+
+def _other_numbers(rng, array: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         array, flat = array.copy(), rng.integers(array.size, size=int(rng.integers(1, 4)))
@@ -224,7 +319,7 @@ def _changed_header(rng, text: str):
         return np.array(text)
     if not isinstance(header, dict):
         return np.array(text)
-    inner = [header, *(value for value in header.values() if isinstance(value, dict))]
+    inner = _objects_in(header)
     part = inner[int(rng.integers(len(inner)))] if rng.random() < 0.5 else header
     name = str(rng.choice(list(part) or ["new"]))
     if rng.random() < 0.2:
@@ -234,6 +329,11 @@ def _changed_header(rng, text: str):
     else:
         part[name] = ODD[int(rng.integers(len(ODD)))]
     return np.array(json.dumps(header))
+
+
+def _objects_in(header: dict) -> list[dict]:
+    inner = [value for value in header.values() if isinstance(value, dict)]
+    return [header, *(found for value in inner for found in _objects_in(value))]
 
 
 def changed_text(rng, content: bytes) -> bytes:
@@ -262,11 +362,16 @@ def changed_text(rng, content: bytes) -> bytes:
     return "\n".join(map(",".join, lines)).encode()
 
 
-def changed(seed: int) -> tuple[str, bytes]:
+def changed(seed: int, *, checkpoints: bool = False) -> tuple[str, bytes]:
     """(kind, content) of a file that a seed changes."""
     rng = np.random.default_rng([seed, 91])
-    kind = str(rng.choice([*ARCHIVES, *ARCHIVES, *TABLES]))
+    kinds = [*CHECKPOINTS] if checkpoints else [*ARCHIVES, *ARCHIVES, *TABLES]
+    kind = str(rng.choice(kinds))
+    if kind in BOMBS and np.random.default_rng([seed, 92]).random() < 0.05:
+        return kind, bomb(kind)
     content = valid(kind)
+    if checkpoints:
+        return kind, _forged(rng, content) if rng.random() < 0.8 else changed_arrays(rng, content)
     if kind.startswith("csv") and rng.random() < 0.6:
         text = gzip.decompress(content) if kind == "csv.gz" else content
         text = changed_text(rng, text)
@@ -279,10 +384,10 @@ def changed(seed: int) -> tuple[str, bytes]:
 # Checks ---------------------------------------------------------------------------------------
 
 
-def use(kind: str, path: Path) -> str:
-    """Do with a file what users do; what came of it."""
+def use(kind: str, path: Path, *, patience: float = 1.0) -> str:
+    """Do with a file what users do; what came of it. `patience` multiplies limits of time."""
     X, y = data()
-    how = {"n_threads": 1, "max_seconds": 5.0}
+    how = {"n_threads": 1, "max_seconds": 5.0 * patience}
     if kind in TABLES:
         rows = sum(len(batch[1]) for batch in open_data(path, target="y"))
         return "read" if rows else "empty"
@@ -295,20 +400,66 @@ def use(kind: str, path: Path) -> str:
         saved = Checkpoint.read(path)
         saved.settings({})
         str(saved.structure)
+        bestk.resume(path, X, y, node_limit=100, n_threads=1)
         return "read"
+    if kind in CHECKPOINTS:
+        return _gone_on(kind, path, patience)
     form = CompletenessCertificate if kind.startswith("list") else Certificate
     verdict = form.load(path).verify(X, y, **how)
     str(verdict)
     return str(bool(verdict))
 
 
-def check(seed: int) -> tuple[str, list[Finding]]:
+def _gone_on(kind: str, path: Path, patience: float) -> str:
+    """Go on with a run, and check what it then claims."""
+    limits = {"time_limit": 3.0 * patience, "node_limit": 2000, "n_threads": 1}
+    if kind.endswith(("list", "n best")):
+        found = asked(kind, checkpoint=path, **limits)
+        bound = found.best.lower_bound
+    else:
+        found = bestk.resume(path, *harder(), **limits)
+        bound = found.lower_bound
+    str(found)
+    proof = found.certificate
+    if proof is None or not proof.verify(*harder(), n_threads=1, max_seconds=5.0 * patience):
+        return "not proven"
+    k = CHECKPOINTS[kind]["k"]
+    if proof.k == k and proof.alpha == 0.01 and bound > optimum(kind) * (1 + 1e-9):
+        raise AssertionError(f"a proof of {bound} is accepted, and {optimum(kind)} is possible")
+    return "proven"
+
+
+@cache
+def ready() -> None:
+    """Loops are compiled, or loaded, by files that nobody changed: no clock runs meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in (*ARCHIVES, *CHECKPOINTS, *TABLES):
+            path = Path(folder) / file_name(kind)
+            path.write_bytes(valid(kind))
+            use(kind, path, patience=200.0)
+
+
+def file_name(kind: str) -> str:
+    return f"file.{'npz' if kind == 'columns' else kind.replace(' ', '_')}"
+
+
+def most_memory() -> int:
+    """Bytes that this process has used at most, so far."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def check(seed: int, *, checkpoints: bool = False) -> tuple[str, list[Finding]]:
     """(what came of it, findings)"""
-    kind, content = changed(seed)
-    started = perf_counter()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    ready()
+    kind, content = changed(seed, checkpoints=checkpoints)
+    started, memory = perf_counter(), most_memory()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(),
+        patch.dict(os.environ, {VARIABLE: str(MOST)}),
+    ):
         warnings.simplefilter("ignore")
-        path = Path(folder) / f"file.{'npz' if kind == 'columns' else kind.replace(' ', '_')}"
+        path = Path(folder) / file_name(kind)
         path.write_bytes(content)
         OPENED.unlink(missing_ok=True)
         findings = []
@@ -321,27 +472,30 @@ def check(seed: int) -> tuple[str, list[Finding]]:
         except Exception:  # whatever it is, it is a finding
             outcome = "crash"
             findings.append(Finding(seed, "crash", f"{kind}: {traceback.format_exc()}"))
+    if most_memory() - memory > LARGE:
+        findings.append(Finding(seed, "memory", f"{kind}: {most_memory() - memory} bytes"))
     if OPENED.exists():
         findings.append(Finding(seed, "code was run", kind))
-    if perf_counter() - started > SLOW:
+    if perf_counter() - started > LONGEST:
         findings.append(Finding(seed, "slow", f"{kind}: {perf_counter() - started:.1f} s"))
     return f"{kind}: {outcome}", findings
 
 
-def check_many(seeds: range) -> tuple[Counter, list[Finding]]:
+def check_many(seeds: range, *, checkpoints: bool = False) -> tuple[Counter, list[Finding]]:
     tried, findings = Counter(), []
     for seed in seeds:
-        outcome, found = check(seed)
+        outcome, found = check(seed, checkpoints=checkpoints)
         tried[outcome] += 1
         findings += found
     return tried, findings
 
 
-def fuzz_for(seconds: float, start: int = 0) -> int:
-    """Number of findings, which are printed."""
+def fuzz_for(seconds: float, start: int = 0, *, checkpoints: bool = False) -> int:
+    """Number of findings, which are printed; without `checkpoints` every fifth round is of them."""
     started, tried, count, seed = perf_counter(), Counter(), 0, start
     while perf_counter() - started < seconds:
-        outcomes, found = check_many(range(seed, seed + 50))
+        are_of_runs = checkpoints or seed // 50 % 5 == 4
+        outcomes, found = check_many(range(seed, seed + 50), checkpoints=are_of_runs)
         tried += outcomes
         count += len(found)
         seed += 50
@@ -358,11 +512,13 @@ def main() -> int:
     arguments.add_argument("--seconds", type=float, default=60.0)
     arguments.add_argument("--start", type=int, default=0, help="first seed")
     arguments.add_argument("--seed", type=int, help="only this one")
+    arguments.add_argument("--checkpoints", action="store_true", help="of runs to go on with")
     chosen = arguments.parse_args()
     if chosen.seed is not None:
-        print(*check(chosen.seed), sep="\n")
+        print(*check(chosen.seed, checkpoints=chosen.checkpoints), sep="\n")
         return 0
-    return 1 if fuzz_for(chosen.seconds, chosen.start) else 0
+    found = fuzz_for(chosen.seconds, chosen.start, checkpoints=chosen.checkpoints)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -196,14 +196,17 @@ def _fit_with(M, z, rows, values):
 def is_beyond_the_verifier(instance: Instance) -> bool:
     """Is a refusal to be expected? Without a penalty and with constraints, in two cases.
 
-    Columns of zeros take part in several constraints at once: whether they can satisfy all of these
-    takes a linear program, which the verifier does not solve. Or features depend on each other up
-    to rounding: as they are, in rational numbers, huge coefficients fit the rounding.
+    What changes no fitted value, columns of zeros and differences of copies, takes part in several
+    constraints at once: whether it can satisfy all of these takes a linear program, which the
+    verifier does not solve. Or features depend on each other up to rounding: as they are, in
+    rational numbers, huge coefficients fit the rounding.
     """
     if instance.options["alpha"] > 0.0 or not instance.options.get("constraints"):
         return False
-    dead = np.ptp(instance.X, axis=0) == 0.0 if instance.options["fit_intercept"] else False
-    dead = dead | (instance.X == 0.0).all(axis=0)
-    rows = (instance.structure.matrix[:, dead] != 0.0).any(axis=1)
+    X = instance.X - instance.X.mean(axis=0) if instance.options["fit_intercept"] else instance.X
+    _, sizes, directions = np.linalg.svd(X)
+    rank = int((sizes > 1e-12 * sizes.max(initial=0.0)).sum())
+    moved = instance.structure.matrix @ directions[rank:].T
+    rows = (np.abs(moved) > 1e-9).any(axis=1)
     is_dependent = instance.kind == "dependent" or instance.X.shape[0] < instance.X.shape[1]
     return int(rows.sum()) > 1 or is_dependent

@@ -6,7 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bestk.base.driver import DeviceFailed
+from bestk.base.device.driver import DeviceFailed
 from bestk.devices.tasks import Stopped
 from bestk.search import collecting
 from bestk.search import run as run_module

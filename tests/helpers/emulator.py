@@ -33,7 +33,7 @@ def compiled(source: str, folder: Path, options: tuple[str, ...] = ()) -> ctypes
 
 
 class Emulator:
-    """A driver of a device (see bestk.base.driver) whose memory is NumPy's."""
+    """A driver of a device (see bestk.base.device.driver) whose memory is NumPy's."""
 
     name = "cpu, as if it were a device"
     n_processors = 2

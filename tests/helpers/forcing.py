@@ -78,6 +78,10 @@ class Force:
             unit_close_bounds=None if close is None else 0.0,
         )
 
+    def units_from(self, n_nodes: int) -> None:
+        """Nodes of a tree from which on subtrees are units; fewer are bounded in batches."""
+        self._tune(units_from=n_nodes)
+
     def on_cluster(self, *, units_here: int = 0, call: float = 1.0, scan: float = 0.0) -> None:
         """All units but some, and all enumerations, go to a cluster, if there is one."""
         self._tune(units_here=units_here, call_seconds=call, cluster_scan=scan)

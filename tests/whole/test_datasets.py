@@ -93,5 +93,5 @@ def test_dynamics_arguments_are_checked():
         make_dynamics("pendulum", 1.0)
     with pytest.raises(ValueError, match="duration"):
         make_dynamics("hopf", 0.01)
-    with pytest.raises(ValueError, match="degree 1 is too low"):
+    with pytest.raises(ValueError, match="degree = 1 is too low"):
         make_dynamics("lorenz", 0.1, degree=1)

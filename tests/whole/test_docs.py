@@ -2,17 +2,23 @@
 
 ``python`` blocks of a page are run, ``pycon`` blocks (``>>>``) are doctests. Blocks of a page
 share one namespace and one empty folder. In docs/cli.md, lines of ``sh`` blocks that call bestk are
-run too.
+run, too, and an output right below a block is compared with what they print.
 """
 
 import doctest
-import re
-import shlex
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 
 import pytest
+from helpers.pages import (
+    blocks,
+    lasting,
+    output_below,
+    run_block,
+    run_doctest,
+    run_shell,
+)
 
 import bestk
 
@@ -23,38 +29,11 @@ MODULES = [
     if module.name != "bestk.__main__"
 ]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks(page):
-    """(language, code, line) of each fenced block."""
-    text = page.read_text(encoding="utf-8")
-    for match in BLOCK.finditer(text):
-        yield match[1], match[2], text.count("\n", 0, match.start()) + 1
-
-
-def run_python(code, page, line, namespace):
-    # Blank lines in front make line numbers of a traceback those of the page.
-    exec(compile("\n" * line + code, str(page), "exec"), namespace)
-
-
-def run_doctest(test):
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    report: list[str] = []
-    runner.run(test, out=report.append, clear_globs=False)
-    assert not runner.failures, "".join(report)
-
-
-def run_shell(code):
-    from typer.testing import CliRunner
-
-    from bestk.cli.app import app
-
-    for command in code.splitlines():
-        program, *arguments = shlex.split(command, comments=True) or [""]
-        if program == "bestk":
-            result = CliRunner().invoke(app, arguments)
-            assert result.exit_code == 0, f"{command}\n{result.output}"
+@pytest.fixture
+def units_at_once():
+    """What is documented is what users see."""
 
 
 # Clusters of several pages may run at a time, and leave it to the system to close what they opened.
@@ -70,15 +49,11 @@ def test_page(page, tmp_path, monkeypatch):
     namespace = {"__name__": "__main__"}
     try:
         for language, code, line in blocks(page):
-            if language == "python":
-                run_python(code, page, line, namespace)
-            elif language == "pycon":
-                parser = doctest.DocTestParser()
-                test = parser.get_doctest(code, namespace, page.name, str(page), line)
-                run_doctest(test)
-                namespace.update(test.globs)
-            elif language == "sh" and page.name == "cli.md":
-                run_shell(code)
+            run_block(language, code, page, line, namespace)
+            if language == "sh" and page.name in ("cli.md", "large_tables.md"):
+                printed = run_shell(code)
+                if expected := output_below(page, code):
+                    assert lasting(printed) == expected
     finally:
         plt.close("all")
 

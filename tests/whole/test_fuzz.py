@@ -19,8 +19,8 @@ def test_no_findings(first):
 
 # A charge of zero times infinity, an active-set solver that gave up, charges and duals at the level
 # of rounding, single precision in batches, a root that resisted enumeration, a tree given up for a
-# start that proved less.
-EARLIER = [490, 10545, 20062, 20173, 21398, 41126, 43992, 1001149, 1012274, 1025745, 2000308,
+# start that proved less, an unfinished list with a model and a part of it.
+EARLIER = [490, 2433, 10545, 20062, 20173, 21398, 41126, 43992, 1001149, 1012274, 1025745, 2000308,
            2003003, 2006736, 2051607]  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_units_of_all_sizes_run_on_all_engines(monkeypatch):
     for engine in put:
         monkeypatch.setattr(engine, "put", counting_put)
         monkeypatch.setattr(engine, "get", counting_get)
-    tried, findings = fuzz.check_many(range(5000, 5200))
+    tried, findings = fuzz.check_many(range(5000, 5300))
     assert not [finding for finding in findings if finding.kind != "refused"]
     assert set(engines) == {"Serial", "Threads", "Hostile"}
     assert set(sizes) >= {1, 2, 3, 4, 5}

@@ -23,6 +23,12 @@ def test_no_findings(first):
     assert not findings
 
 
+@pytest.mark.parametrize("first", range(0, 300, 100))
+def test_no_findings_in_checkpoints(first):
+    _, findings = fuzz_files.check_many(range(first, first + 100), checkpoints=True)
+    assert not findings
+
+
 # Offsets of Arrow that point anywhere; coefficients beyond all numbers; features that are floats.
 EARLIER = [2438, 103, 556, 301, 1608, 100292, 100306, 104318, 304544]
 
@@ -32,20 +38,25 @@ def test_earlier_findings_are_gone(seed):
     assert not fuzz_files.check(seed)[1]
 
 
-@pytest.mark.parametrize("kind", [*fuzz_files.ARCHIVES, *fuzz_files.TABLES])
+@pytest.mark.parametrize(
+    "kind", [*fuzz_files.ARCHIVES, *fuzz_files.CHECKPOINTS, *fuzz_files.TABLES]
+)
 def test_unchanged_files_are_fine(kind, tmp_path):
-    ending = "npz" if kind == "columns" else kind.replace(" ", "_")
-    path = tmp_path / f"file.{ending}"
+    path = tmp_path / fuzz_files.file_name(kind)
     path.write_bytes(fuzz_files.valid(kind))
-    assert fuzz_files.use(kind, path) in ("True", "read")
+    assert fuzz_files.use(kind, path, patience=200.0) in ("True", "read", "proven")
 
 
 def test_the_fuzzer_notices_what_it_should(monkeypatch):
+    fuzz_files.ready()
     monkeypatch.setattr(fuzz_files, "use", lambda kind, path: 1 / 0)
     assert fuzz_files.check(3)[1][0].kind == "crash"
     monkeypatch.setattr(fuzz_files, "use", lambda kind, path: fuzz_files.OPENED.touch())
     assert fuzz_files.check(3)[1][0].kind == "code was run"
     fuzz_files.OPENED.unlink()
+    monkeypatch.setattr(fuzz_files, "most_memory", iter([0, 1 << 40, 1 << 40]).__next__)
+    monkeypatch.setattr(fuzz_files, "use", lambda kind, path: "read")
+    assert fuzz_files.check(3)[1][0].kind == "memory"
 
 
 def bomb(path, n_bytes, name="tree.dual_value", count=1):
@@ -93,6 +104,38 @@ def test_files_that_unpack_to_gigabytes_are_refused_in_little_memory(tmp_path, c
     environment = {"BESTK_MAX_BYTES": "5e8", "PATH": "", "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, path], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+
+
+LIMITED_TABLE = """
+import resource, sys
+from pathlib import Path
+import pyarrow.parquet
+from bestk.readers import open_data
+path = sys.argv[1]
+open_data(path.replace("bomb", "plain"))  # imports what reading needs
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + (512 << 20),) * 2)
+try:
+    next(iter(open_data(path)))
+except ValueError as error:
+    assert "are allowed" in str(error) or "is no table" in str(error), error
+else:
+    raise AssertionError("it was read")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.parametrize("kind", fuzz_files.BOMBS)
+def test_tables_that_unpack_to_gigabytes_are_refused_in_little_memory(tmp_path, kind):
+    path = tmp_path / f"bomb.{kind}"
+    path.write_bytes(fuzz_files.bomb(kind))
+    assert path.stat().st_size < 20 << 20
+    (tmp_path / f"plain.{kind}").write_bytes(fuzz_files.valid(kind))
+    environment = {"BESTK_MAX_BYTES": "2e8", "PATH": "", "PYTHONPATH": ":".join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED_TABLE, path], capture_output=True, text=True, env=environment
     )
     assert done.returncode == 0, done.stderr
 

@@ -13,9 +13,9 @@ from sklearn.base import clone
 
 import bestk
 from bestk import Advanced, Problem, Status
-from bestk.base import calls as calls_module
-from bestk.base.calls import Call
-from bestk.base.cluster import Cluster
+from bestk.base.cluster import calls as calls_module
+from bestk.base.cluster.calls import Call
+from bestk.base.cluster.client import Cluster
 from bestk.sindy import OKRidge, discover
 from bestk.subtrees import on_cluster
 from bestk.supports import pieces
@@ -249,7 +249,7 @@ def test_what_a_client_must_be(hard, client):
 
     closed = Client(client.scheduler.address, set_as_default=False)
     closed.close()
-    with pytest.raises(ConnectionError, match="client is closed: connect a new one"):
+    with pytest.raises(ConnectionError, match="client is closed; connect a new one"):
         Problem.from_data(X, y).solve(2, client=closed)
 
 
@@ -257,7 +257,7 @@ def test_another_bestk_on_the_workers_is_refused(hard, client, force, monkeypatc
     X, y = hard
     force.on_cluster()
     monkeypatch.setattr(bestk, "__version__", "0.0.1")
-    with pytest.raises(RuntimeError, match=r"a worker has bestk .*, and the client 0.0.1: install"):
+    with pytest.raises(RuntimeError, match=r"a worker has bestk .*, and this process has 0.0.1;"):
         bestk.solve(X, y, 8, client=client, n_threads=1)
 
 

@@ -21,6 +21,22 @@ def test_bound_optimum_incumbent_are_in_order(seed):
         raise
 
 
+@seeds(300, chunk=50)
+@pytest.mark.parametrize("units_from", [2, 6, 1000])
+def test_batches_may_come_before_units(seed, units_from, force):
+    """None, a few, or all nodes of a tree are bounded in batches, and one proof holds them all."""
+    force.units_from(units_from)
+    force.units(nodes=3, in_flight=2)
+    force.closed_in_units_only()
+    instance = make_medium(seed) if seed % 10 == 0 else make(seed + 40_000)
+    result = instance.solve(advanced=Advanced(enumeration=False), n_threads=1)
+    assert result.status is Status.OPTIMAL
+    optimum = batched_optimum(instance) if seed % 10 == 0 else None
+    check_result(instance, result, 1e-4, optimum)
+    weight = instance.options.get("sample_weight")
+    assert result.certificate.verify(instance.X, instance.y, weight, n_threads=1)
+
+
 @seeds(6, chunk=6)
 @pytest.mark.parametrize("regime", REGIMES)
 @pytest.mark.parametrize("bound", BOUNDS)
