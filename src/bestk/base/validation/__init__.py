@@ -36,10 +36,7 @@ from bestk.base.validation.scalars import (
     require_number,
     require_writable,
 )
-from bestk.base.validation.words import (
-    listed,
-    nearest,
-)
+from bestk.base.validation.words import few, hint_for, nearest
 
 __all__ = [
     "as_bounds",
@@ -49,8 +46,9 @@ __all__ = [
     "as_real",
     "as_vector",
     "as_weights",
+    "few",
+    "hint_for",
     "is_auto",
-    "listed",
     "names_of",
     "nearest",
     "pandas_for",
