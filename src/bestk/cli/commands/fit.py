@@ -23,6 +23,7 @@ from bestk.cli.options import (
     Include,
     Intercept,
     Json,
+    K,
     Lower,
     Missing,
     NodeLimit,
@@ -68,7 +69,7 @@ from bestk.show.console import (
 @helpful
 def fit(
     file: Source,
-    k: Annotated[int, option("-k", metavar="K", min=0, help="Most features of a model.")],
+    k: K,
     target: Target = "y",
     weight: Weight = None,
     features: Features = None,

@@ -4,7 +4,7 @@ from bestk.cli.cluster import client_of
 from bestk.cli.options import (
     Alpha,
     AutoBounds,
-    Choice,
+    ChosenBy,
     Constraint,
     Criterion,
     Device,
@@ -76,7 +76,7 @@ def path(
     numeric: Numeric = None,
     text: Text = None,
     missing: Missing = Gaps.error,
-    criterion: Choice = Criterion.aicc,
+    criterion: ChosenBy = Criterion.aicc,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,
