@@ -190,7 +190,8 @@ def simulate(
 ) -> np.ndarray:
     """``x(t) + noise s e(t)``, t = 0, dt, ..., with e standard normal and s the mean RMS of x.
 
-    A noisy trajectory from a random initial state (LSODA, tolerances 1e-12).
+    A noisy trajectory from a random initial state (LSODA, tolerances 1e-12). Parameters as in
+    :func:`make_dynamics`.
 
     Returns
     -------

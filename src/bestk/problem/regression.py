@@ -149,6 +149,8 @@ class Regression:
             Give every model a free intercept, which is neither penalised nor counted in k.
         feature_names : p strings, or None
             Those of the data frame by default.
+        n_threads : int or None
+            Threads of BLAS for sums of products; None leaves BLAS as it is.
         device : {"cpu", "cuda", "cuda:1", ...}
             Where sums of products of large data are computed; see :func:`bestk.solve`.
         client : dask.distributed.Client or None
