@@ -185,6 +185,8 @@ MISSING = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [1.0, 2
         (lambda: bestk.solve(FRAME, Y, 2, exclude=[None]), ["exclude must hold names", "[None]"]),
         (lambda: bestk.solve(X, Y, 2, include=["age"]), ["column names are all strings"]),
         (lambda: bestk.solve(X, Y, 2, n_threads=-1), ["n_threads", "got -1", "None uses all"]),
+        (lambda: Problem.from_data(X, Y, n_threads=0), ["n_threads", "got 0", "None uses all"]),
+        (lambda: Problem.from_batches([(X, Y)], n_threads="a"), ["n_threads must be a whole"]),
         (lambda: bestk.solve(X, Y, 2, search="best"), ["did you mean 'best-first'?"]),
         (lambda: bestk.solve(X, Y, 2, progress="bar"), ["progress must be", "got 'bar'"]),
         (lambda: bestk.solve(X, Y, 2, callback=3), ["callback must be a function", "got 3"]),

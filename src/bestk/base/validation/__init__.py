@@ -34,6 +34,7 @@ from bestk.base.validation.scalars import (
     require_device,
     require_flag,
     require_number,
+    require_threads,
     require_writable,
 )
 from bestk.base.validation.words import few, hint_for, nearest
@@ -65,6 +66,7 @@ __all__ = [
     "require_rows",
     "require_same_names",
     "require_some_weight",
+    "require_threads",
     "require_unmasked",
     "require_writable",
     "rows_in",
