@@ -49,8 +49,15 @@ from bestk.cli.outcome import (
     write_file,
 )
 from bestk.cli.question import bounds, choices, limits, open_table, problem_of, what_is_near
-from bestk.cli.structure import data_document, searching, show_structure
-from bestk.show.console import list_document, show_data, show_list, write_json
+from bestk.cli.structure import searching
+from bestk.show.console import (
+    data_document,
+    list_document,
+    show_data,
+    show_list,
+    show_structure,
+    write_json,
+)
 
 
 @helpful

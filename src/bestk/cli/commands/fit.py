@@ -57,11 +57,13 @@ from bestk.cli.question import (
     open_table,
     problem_of,
 )
-from bestk.cli.structure import data_document, searching, show_structure
+from bestk.cli.structure import searching
 from bestk.show.console import (
+    data_document,
     model_document,
     show_data,
     show_model,
+    show_structure,
     write_json,
 )
 

@@ -54,12 +54,14 @@ from bestk.cli.question import (
     problem_of,
     sizes_of,
 )
-from bestk.cli.structure import data_document, n_choices, searching, show_structure
+from bestk.cli.structure import n_choices, searching
 from bestk.show.console import (
+    data_document,
     path_document,
     show_data,
     show_model,
     show_path,
+    show_structure,
     write_json,
 )
 
