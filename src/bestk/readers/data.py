@@ -10,7 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bestk.base.validation import few, hint_for, nearest, pandas_for, require_count
+from bestk.base.validation import (
+    few,
+    hint_for,
+    nearest,
+    pandas_for,
+    require_choice,
+    require_count,
+)
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File, for_each, is_remote
 from bestk.readers.formats.endings import open_source, table_files
@@ -228,8 +235,7 @@ def open_data(
     DataError
         Here, or when the rows are read.
     """
-    if missing not in ("error", "drop"):
-        raise ValueError(f"missing must be 'error' or 'drop', got {missing!r}")
+    require_choice("missing", missing, ("error", "drop"))
     if batch_rows is not None:
         require_count("batch_rows", batch_rows, least=1)
     files = table_files(path)
