@@ -58,7 +58,7 @@ print(subset)
 # ------------
 # We take the lasso at the first penalty for which five features are in the model, and compare the
 # coefficients with the truth, which is 1 for each of them.
-lambdas, path, _ = lasso_path(X - X.mean(axis=0), y - y.mean())
+_, path, _ = lasso_path(X - X.mean(axis=0), y - y.mean())
 five = np.argmax((path != 0).sum(axis=0) >= 5)
 lasso = pd.Series(path[:, five], index=NAMES)
 shown = pd.DataFrame({"lasso": lasso, "best subset": pd.Series(subset.coef, index=NAMES)})

@@ -164,7 +164,7 @@ plt.show()
 # ----------------------------
 # The last test is not statistical. Start from the first frame of the clean film and let the
 # equation that was found run: ``u u_x`` is half of ``(u^2)_x``.
-coef = dict(zip(result.names, result.coef[result.support], strict=True))
+coef = result.named_coef
 replay = film(clean[:, 0], square=coef["uu_1"] / 2, third=coef["u_111"])
 error = np.linalg.norm(replay - clean) / np.linalg.norm(clean)
 print(f"u_t = {coef['uu_1']:.3f} u u_x {coef['u_111']:+.3f} u_xxx; difference {error:.1%}")

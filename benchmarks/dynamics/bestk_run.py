@@ -4,12 +4,11 @@ import sys
 
 import numpy as np
 
+from benchmarks.dynamics import choosing
 from benchmarks.dynamics.tuning import Loop, run
 from benchmarks.harness.process import claim
 from bestk import Advanced, Problem
 from bestk.datasets import make_dynamics
-from bestk.results.gaps import PERFECT_FIT
-from bestk.sindy.scoring import rows_worth, score_of
 
 
 def proven(data, done):
@@ -24,16 +23,16 @@ def beam_search(data, done):
 
 def by_ebic(data, done):
     """The models of bestk, chosen by EBIC of all rows."""
-    return chosen_again(data, done["bestk"], "ebic", len)
+    return chosen_again(data, done["bestk"], choosing.ebic)
 
 
 def by_rows_worth(data, done):
     """The models of bestk, chosen as bestk.sindy.discover does: by AICc of independent rows."""
-    return chosen_again(data, done["bestk"], "aicc", lambda rows: rows_worth(rows, [len(rows)]))
+    return chosen_again(data, done["bestk"], choosing.by_rows_worth)
 
 
-def chosen_again(data, found, criterion, worth):
-    """A loop over models that are there already; ``worth`` says how many rows residuals count."""
+def chosen_again(data, found, scores):
+    """A loop over models that are there already."""
     loop = Loop(data)
     loop.started, loop.fits = loop.started - found.seconds, found.fits
     X, Y = data["X_valid"], data["Y_valid"]
@@ -42,16 +41,7 @@ def chosen_again(data, found, criterion, worth):
         coefs = np.zeros((len(cells), X.shape[1]))
         for coef, cell in zip(coefs, cells, strict=True):
             coef[cell["support"]] = cell["coef"]
-        residuals = Y[:, equation] - coefs @ X.T
-        squares = np.maximum(
-            np.mean(residuals**2, axis=1), PERFECT_FIT * np.mean(Y[:, equation] ** 2)
-        )
-        m = worth(residuals[np.argmin(squares)])
-        scores = [
-            score_of(criterion, square, m, np.count_nonzero(coef), X.shape[1])
-            for square, coef in zip(squares, coefs, strict=True)
-        ]
-        best = int(np.argmin(scores))
+        best = int(np.argmin(scores(coefs, X, Y[:, equation])))
         loop.coef[equation] = coefs[best]
         loop.choice[equation] = {name: cells[best][name] for name in ("k", "alpha")}
     return loop

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from math import comb
 from pathlib import Path
 from typing import NamedTuple
@@ -15,10 +14,9 @@ import numpy as np
 import bestk
 from bestk import Problem
 from bestk.datasets import make_synthetic
-from bestk.results.gaps import PERFECT_FIT
 from bestk.results.result import Result
-from bestk.sindy.scoring import rows_worth, score_of
 
+from ..dynamics import choosing
 from ..dynamics.trajectories import LICENSED_TERMS, Split
 from ..harness.environments import python_of, run_script
 from .rows import Row
@@ -146,7 +144,7 @@ def judge(
     By EBIC, or as the name of the method says.
     """
     names = flow.term_names
-    score = OTHER_CRITERIA.get(method.removeprefix("bestk, "), _ebic)
+    score = OTHER_CRITERIA.get(method.removeprefix("bestk, "), choosing.ebic)
     for i, truth in enumerate(flow.coef):
         coefs = candidates.coef[:, i]
         best = int(np.argmin(score(coefs, split.X_valid, split.Y_valid[:, i])))
@@ -198,29 +196,10 @@ def _proofs(problem: Problem, results: list[Result], best: int, names: np.ndarra
     return columns
 
 
-def _scores(
-    criterion: str,
-    worth: Callable[[np.ndarray], float],
-    coefs: np.ndarray,
-    X: np.ndarray,
-    y: np.ndarray,
-) -> list[float]:
-    """Of models (n, p); ``worth`` says for how many rows the best residuals count."""
-    residuals = y - coefs @ X.T
-    # A fit that is perfect to six digits is as good as any other.
-    squares = np.maximum(np.mean(residuals**2, axis=1), PERFECT_FIT * np.mean(y**2))
-    m = worth(residuals[np.argmin(squares)])
-    return [
-        score_of(criterion, square, m, size, coefs.shape[1])
-        for square, size in zip(squares, np.count_nonzero(coefs, axis=1).tolist(), strict=True)
-    ]
-
-
-_ebic = partial(_scores, "ebic", len)
 OTHER_CRITERIA = {
-    "AICc": partial(_scores, "aicc", len),
-    "BIC": partial(_scores, "bic", len),
-    "rows worth": partial(_scores, "aicc", lambda rows: rows_worth(rows, [len(rows)])),
+    "AICc": choosing.aicc,
+    "BIC": choosing.bic,
+    "rows worth": choosing.by_rows_worth,
 }
 """Scores by which the models of bestk are chosen again; "rows worth" is what discover does."""
 

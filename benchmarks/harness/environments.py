@@ -164,8 +164,6 @@ def run_script(
     return claim
 
 
-if (
-    __name__ == "__main__"
-):  # make these environments: python -m benchmarks.harness.environments NAME...
+if __name__ == "__main__":  # python -m benchmarks.harness.environments NAME... makes these
     for name in sys.argv[1:]:
         python_of(name)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from math import prod
-from numbers import Integral, Real
+from math import inf, prod
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+
+from bestk.base.validation import require_choice, require_count, require_number
 
 __all__ = ["Dynamics", "Synthetic", "make_dynamics", "make_synthetic", "simulate"]
 
@@ -90,15 +91,14 @@ def make_synthetic(
         ``X`` (n, p), ``y`` (n,), ``coef`` (p,). Memory never exceeds that of X by more than a
         block of rows.
     """
-    _require_whole(1, n=n, p=p, k=k)
-    _require_whole(0, seed=seed)
-    _require_numbers(rho=rho, snr=snr)
-    if not k <= p:
+    for name, size in (("n", n), ("p", p), ("k", k)):
+        require_count(name, size, least=1)
+    if k > p:
         raise ValueError(f"k must be between 1 and p = {p}, got {k}")
-    if not abs(rho) <= 1.0:
+    if require_number("rho", rho, least=-1.0) > 1.0:
         raise ValueError(f"rho must be between -1 and 1, got {rho}")
-    if not snr > 0.0:
-        raise ValueError(f"snr must be above 0, got {snr}")
+    _require_positive("snr", snr, finite=False)
+    require_count("seed", seed, least=0, most=inf)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
     _correlate_columns(X, rho)
@@ -109,18 +109,9 @@ def make_synthetic(
     return Synthetic(X, y, coef)
 
 
-def _require_whole(least: int, **values: object) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Integral):
-            raise TypeError(f"{name} must be a whole number (an int), got {value!r}")
-        if int(value) < least:
-            raise ValueError(f"{name} must be at least {least}, got {value}")
-
-
-def _require_numbers(**values: object) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{name} must be a number, got {value!r}")
+def _require_positive(name: str, value: float, *, finite: bool = True) -> None:
+    if require_number(name, value, least=0.0, finite=finite) == 0.0:
+        raise ValueError(f"{name} must be above 0, got {value}")
 
 
 def _correlate_columns(X: np.ndarray, rho: float) -> None:
@@ -173,8 +164,8 @@ def make_dynamics(
     Dynamics
         ``X`` (n, p), ``derivatives`` (n, dims), ``names`` (p), ``coef`` (dims, p).
     """
-    _require_whole(1, degree=degree)
-    _require_numbers(duration=duration)
+    require_count("degree", degree, least=1)
+    _require_positive("duration", duration)
     states = simulate(system, 1.5 * duration, noise=noise, dt=dt, seed=seed)
     states = states[: int(duration / dt)]
     if len(states) < 9:
@@ -199,22 +190,18 @@ def simulate(
 ) -> np.ndarray:
     """``x(t) + noise s e(t)``, t = 0, dt, ..., with e standard normal and s the mean RMS of x.
 
-    A noisy trajectory from a random initial state (LSODA, tolerances 1e-12).
+    A noisy trajectory from a random initial state (LSODA, tolerances 1e-12). Parameters as in
+    :func:`make_dynamics`.
 
     Returns
     -------
     ndarray of shape (ceil(duration / dt), dims)
     """
-    if system not in EQUATIONS:
-        raise ValueError(f"system must be one of {', '.join(get_args(System))}, got {system!r}")
-    _require_whole(0, seed=seed)
-    _require_numbers(duration=duration, dt=dt, noise=noise)
-    if not 0.0 < dt < np.inf:
-        raise ValueError(f"dt must be above 0, got {dt}")
-    if not 0.0 <= noise < np.inf:
-        raise ValueError(f"noise must be at least 0, got {noise}")
-    if not 0.0 < duration < np.inf:
-        raise ValueError(f"duration must be a finite number above 0, got {duration}")
+    require_choice("system", system, get_args(System))
+    for name, value in (("duration", duration), ("dt", dt)):
+        _require_positive(name, value)
+    require_number("noise", noise, least=0.0)
+    require_count("seed", seed, least=0, most=inf)
     t = np.arange(0.0, duration, dt)
     if len(t) < 2:
         raise ValueError(f"duration must cover at least two steps of dt = {dt}, got {duration}")

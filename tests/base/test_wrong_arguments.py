@@ -185,6 +185,8 @@ MISSING = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [1.0, 2
         (lambda: bestk.solve(FRAME, Y, 2, exclude=[None]), ["exclude must hold names", "[None]"]),
         (lambda: bestk.solve(X, Y, 2, include=["age"]), ["column names are all strings"]),
         (lambda: bestk.solve(X, Y, 2, n_threads=-1), ["n_threads", "got -1", "None uses all"]),
+        (lambda: Problem.from_data(X, Y, n_threads=0), ["n_threads", "got 0", "None uses all"]),
+        (lambda: Problem.from_batches([(X, Y)], n_threads="a"), ["n_threads must be a whole"]),
         (lambda: bestk.solve(X, Y, 2, search="best"), ["did you mean 'best-first'?"]),
         (lambda: bestk.solve(X, Y, 2, progress="bar"), ["progress must be", "got 'bar'"]),
         (lambda: bestk.solve(X, Y, 2, callback=3), ["callback must be a function", "got 3"]),
@@ -331,7 +333,7 @@ LIST = bestk.near_optimal(X, Y, 2).certificate
         (lambda: bestk.datasets.make_synthetic(9, 5, 2, seed=-1), ["seed must be at least 0"]),
         (lambda: bestk.datasets.simulate("lorenz", 1.0, dt=0), ["dt must be above 0, got 0"]),
         (lambda: bestk.datasets.simulate("lorenz", np.nan), ["duration must be a finite"]),
-        (lambda: bestk.datasets.simulate("lorenz", 1.0, noise=np.nan), ["noise must be at least"]),
+        (lambda: bestk.datasets.simulate("lorenz", 1.0, noise=np.nan), ["noise must be a finite"]),
     ],
 )
 def test_proofs_pictures_and_data_sets(call, words):

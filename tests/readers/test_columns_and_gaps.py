@@ -102,7 +102,7 @@ def test_where_no_row_is_whole(holed, tmp_path):
 
 
 def test_a_word_that_is_no_way(frame, tmp_path):
-    with pytest.raises(ValueError, match="missing must be 'error' or 'drop'"):
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'drop'"):
         open_data(write(frame, tmp_path / "data", ".csv"), missing="fill")
 
 

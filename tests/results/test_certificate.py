@@ -156,7 +156,7 @@ def test_other_files_are_refused(tmp_path):
     header = str(arrays["certificate"]).replace('"version": 1', '"version": 99')
     np.savez(tmp_path / "future.npz", **arrays | {"certificate": np.array(header)})
     for name, reason in (
-        ("other.npz", "no certificate of a model"),
+        ("other.npz", "no certificate of a model; pass one"),
         ("text", "no npz"),
         ("future.npz", "99"),
     ):

@@ -258,7 +258,7 @@ def test_a_certificate_survives_a_file(tmp_path):
     assert again.threshold == found.threshold
     assert [m.support.tolist() for m in again.models] == [m.support.tolist() for m in found]
     found.best.certificate.save(path)
-    with pytest.raises(ValueError, match="no certificate of a list"):
+    with pytest.raises(ValueError, match="no certificate of a list; pass one"):
         type(found.certificate).load(path)
 
 

@@ -1,15 +1,12 @@
-"""The explorer page in a real browser: what one clicks, types and sees.
-
-Skipped without Playwright (pip install playwright) or Chromium (apt-get install chromium).
-"""
+"""The explorer page in a real browser: what one clicks, types and sees."""
 
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.browser import chromium
 from helpers.near_optimal_stub import find, many, proxies
 from test_explorer import NASTY
 
@@ -18,17 +15,13 @@ from bestk import Status
 from bestk.show.explorer import write_explorer
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 STEPS = 1000
 
 
 @pytest.fixture(scope="module")
 def browser():
-    with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -1,8 +1,4 @@
-"""Documentation of several versions side by side: the program that arranges it, and its pages.
-
-What a browser shows is skipped without Playwright (pip install playwright) or Chromium (apt-get
-install chromium).
-"""
+"""Documentation of several versions side by side: the program that arranges it, and its pages."""
 
 import json
 import runpy
@@ -10,10 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from helpers.browser import chromium
 from jinja2 import Template
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 arrange = runpy.run_path(str(ROOT / ".ci" / "arrange_site.py"))["arrange"]
 PAGES = ("index.html", "cli.html", "auto_examples/pde.html")
 
@@ -121,17 +117,12 @@ def test_what_is_not_ours_is_left_alone(site):
 
 @pytest.fixture
 def page():
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
     complaints = []
-    with playwright.sync_playwright() as tool:
-        browser = tool.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page()
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield page
-        browser.close()
     assert complaints == []
 
 

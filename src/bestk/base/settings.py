@@ -15,6 +15,7 @@ from bestk.base.validation import (
     require_device,
     require_flag,
     require_number,
+    require_threads,
     require_writable,
 )
 
@@ -116,8 +117,7 @@ class Settings:
             require_count("node_limit", self.node_limit, least=0)
         if self.memory_limit is not None:
             require_number("memory_limit", self.memory_limit, least=0.0, finite=False)
-        if self.n_threads is not None:
-            require_count("n_threads", self.n_threads, least=1, way="; None uses all cores")
+        require_threads(self.n_threads)
         require_device(self.device)
         require_client(self.client)
         if self.checkpoint is not None and not isinstance(self.checkpoint, str | Path):

@@ -63,6 +63,7 @@ Text = Annotated[
 Missing = Annotated[
     Gaps, option("--missing", help="Rows with missing values: an error, or left out.")
 ]
+K = Annotated[int, option("-k", metavar="K", min=0, help="Most features of a model.")]
 MaxK = Annotated[int, option("--max-k", metavar="K", min=1, help="Sizes from 1 to this one.")]
 Ks = Annotated[str | None, option("--ks", metavar="LIST", help="Or these sizes: 1,2,5 or 1-10.")]
 
@@ -114,7 +115,7 @@ AutoBounds = Annotated[
     option("--auto-bounds", panel=MODEL, help="Choose a box; the proof holds inside it only."),
 ]
 
-Choice = Annotated[Criterion, option("--criterion", panel=MODEL, help="What chooses k.")]
+ChosenBy = Annotated[Criterion, option("--criterion", panel=MODEL, help="What chooses k.")]
 
 GapTol = Annotated[
     float,

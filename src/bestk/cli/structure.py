@@ -1,4 +1,4 @@
-"""Groups, rules and constraints: as they are typed, and as they are shown."""
+"""Groups, rules and constraints as they are typed."""
 
 import re
 from collections.abc import Iterable
@@ -9,7 +9,6 @@ import typer
 # Slow to import and not needed for --help.
 if TYPE_CHECKING:
     from bestk.readers.data import Data
-    from bestk.results.result import Result
 
 _FORMS = (
     "at most 2 of a, b, c",
@@ -125,30 +124,3 @@ def n_choices(data: "Data", options: dict[str, Any]) -> int:
     """How many features there are, where those of a group are one."""
     groups: Groups = options.get("groups", {})
     return len(data.features) - sum(len(features) - 1 for features in groups.values())
-
-
-def show_structure(data: "Data", result: "Result") -> None:
-    """Columns of text with the level that has no feature, and the rules of the model."""
-    from rich.markup import escape
-
-    from bestk.show.console import stdout
-
-    lines = [f"{column}: compared with {level}" for column, level in data.baseline.items()]
-    structure = getattr(result, "structure", None)
-    if structure is not None:
-        from bestk.structure.compose import describe
-
-        told = {f"{name}: {len(features)} features" for name, features in data.groups.items()}
-        rules = [f"  {line}" for line in describe(structure) if line not in told]
-        lines += ["rules", *rules] if rules else []
-    for line in lines:
-        stdout().print(f"[dim]{escape(line)}[/]")
-
-
-def data_document(data: "Data") -> dict[str, Any]:
-    """What JSON tells about text and missing values, if there are any."""
-    document: dict[str, Any] = {"baseline": data.baseline} if data.baseline else {}
-    if data.left_out.n_rows:
-        left_out = {"rows": data.left_out.n_rows, "missing": dict(data.left_out.values)}
-        document["left_out"] = left_out
-    return document

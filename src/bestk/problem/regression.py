@@ -31,6 +31,7 @@ from bestk.base.validation import (
     require_rows,
     require_same_names,
     require_some_weight,
+    require_threads,
 )
 from bestk.problem.compensated import residual_of
 from bestk.problem.fits import bounded_least_squares, least_squares, root_of_products
@@ -149,12 +150,15 @@ class Regression:
             Give every model a free intercept, which is neither penalised nor counted in k.
         feature_names : p strings, or None
             Those of the data frame by default.
+        n_threads : int or None
+            Threads of BLAS for sums of products; None leaves BLAS as it is.
         device : {"cpu", "cuda", "cuda:1", ...}
             Where sums of products of large data are computed; see :func:`bestk.solve`.
         client : dask.distributed.Client or None
             Who sums up X and y that are Dask arrays or data frames: by default, the client that
             they bring with them, or else threads of this process.
         """
+        require_threads(n_threads)
         require_device(device)
         if is_collection(X):
             alpha = require_number("alpha", alpha, least=0.0)
@@ -272,6 +276,7 @@ class Regression:
         collinear ones are told apart as well as by :meth:`from_data`.
         """
         alpha = require_number("alpha", alpha, least=0.0)
+        require_threads(n_threads)
         require_device(device)
         require_flag("fit_intercept", fit_intercept)
         wide, checked = joined_if_wide(checked_batches(batches))

@@ -10,7 +10,14 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bestk.base.validation import nearest, pandas_for, require_count
+from bestk.base.validation import (
+    few,
+    hint_for,
+    nearest,
+    pandas_for,
+    require_choice,
+    require_count,
+)
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File, for_each, is_remote
 from bestk.readers.formats.endings import open_source, table_files
@@ -228,8 +235,7 @@ def open_data(
     DataError
         Here, or when the rows are read.
     """
-    if missing not in ("error", "drop"):
-        raise ValueError(f"missing must be 'error' or 'drop', got {missing!r}")
+    require_choice("missing", missing, ("error", "drop"))
     if batch_rows is not None:
         require_count("batch_rows", batch_rows, least=1)
     files = table_files(path)
@@ -337,8 +343,7 @@ def require_columns(option: str, wanted: Iterable[str], known: Iterable[str]) ->
     known = list(known)
     for name in wanted:
         if name not in known:
-            hint = nearest(name, known) or f"; there are {_listed(known)}"
-            raise DataError(f"{option}: there is no column {name!r}{hint}")
+            raise DataError(f"{option}: there is no column {name!r}{hint_for(name, known)}")
 
 
 def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> list[str]:
@@ -450,11 +455,7 @@ def _names(file: File, source: Source) -> list[str]:
     names = [*source.names, *source.others]
     if not names:
         raise DataError(f"{file} is empty; it needs a line of column names, and rows")
-    twice = [name for name, times in Counter(names).items() if times > 1]
+    twice = [repr(name) for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise DataError(f"{file} has more than one column named {_listed(twice)}; rename them")
+        raise DataError(f"{file} has more than one column named {few(twice)}; rename them")
     return names
-
-
-def _listed(names: list[str], most: int = 12) -> str:
-    return ", ".join(map(repr, names[:most])) + (", ..." if len(names) > most else "")

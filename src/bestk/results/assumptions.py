@@ -3,6 +3,7 @@
 import numpy as np
 
 from bestk.base.tuning import tuning
+from bestk.base.validation import few
 from bestk.form.definiteness import is_positive_semidefinite
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
@@ -38,8 +39,7 @@ def _copies(presolved: Presolved) -> str | None:
     ]
     if not names:
         return None
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"{', '.join(names[:5])}{more} up to rounding (1e-14), so models need not use both."
+    return f"{few(names)} up to rounding (1e-14), so models need not use both."
 
 
 def _dependence(presolved: Presolved) -> str | None:

@@ -16,10 +16,6 @@ from bestk.base.question import Question
 from bestk.base.structure import Structure
 
 FORMAT, VERSION = "bestk certificate", 1
-_NO_CERTIFICATE = (
-    "this file holds no bestk certificate; pass one that certificate.save, bestk.storage.save or "
-    "bestk fit --save wrote"
-)
 
 
 class SplitRecord(NamedTuple):
@@ -241,7 +237,10 @@ class Certificate(Question):
         arrays = Arrays(arrays)
         header = header_in(arrays, "certificate")
         if header.get("format") != FORMAT:
-            raise ValueError("this file holds no certificate of a model that bestk wrote")
+            raise ValueError(
+                "this file holds no certificate of a model; pass one that Certificate.save, "
+                "bestk.storage.save or bestk fit --save wrote"
+            )
         if version_in(header) != VERSION:
             raise ValueError(
                 f"the certificate has format version {header['version']}, this bestk reads "

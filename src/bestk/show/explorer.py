@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.show.html import Html, count, fact_list, listed, number, section, table, tag
+from bestk.show.html import Html, and_more, count, fact_list, listed, number, section, table, tag
 from bestk.show.plots import percent
 from bestk.show.structure import (
     label_units,
@@ -71,8 +71,6 @@ def list_summary(found: Any) -> str:
         for i, model in enumerate(found.models[:MAX_MODELS], start=1)
         for shown in [called(model.support) or [f"no {unit}"]]
     ]
-    rest = len(found.models) - len(models)
-    more = [tag("p", f"... and {rest:,} more")] if rest > 0 else []
     best = tag("p", "The best model found: ", listed(called(found.best.support), f"no {unit}"), ".")
     # What models have in common is not known before all of them are.
     known = "" if found.complete else " found"
@@ -84,7 +82,7 @@ def list_summary(found: Any) -> str:
         best,
         tag("p", _in_short(found)),
         table(["model", "objective", "above the best", f"{unit}s"], *models),
-        *more,
+        *and_more(len(found.models) - len(models)),
         table(["", f"{unit}s"], *common),
         rules_in_short(found),
     )

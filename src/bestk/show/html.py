@@ -92,6 +92,11 @@ def table(heads: Sequence[Any], *rows: Sequence[Any], chosen: int | None = None)
     return tag("div", table, class_="scroll", style="overflow-x: auto")
 
 
+def and_more(rest: int) -> list[Html]:
+    """A line on what a table leaves out, if it leaves out anything."""
+    return [tag("p", f"... and {rest:,} more")] if rest > 0 else []
+
+
 def number(value: float, digits: int = 5) -> Html:
     """A number as people write it: 1.2 × 10⁻⁵, a true minus sign."""
     if not np.isfinite(value):

@@ -18,6 +18,7 @@ from bestk.results.criteria import CRITERIA
 from bestk.show import plots
 from bestk.show.html import (
     Html,
+    and_more,
     fact_list,
     fixed,
     listed,
@@ -262,18 +263,14 @@ def stability_summary(found: Any) -> str:
         "div",
         stability_verdict(found),
         table(heads, *rows),
-        *_left_out(len(ever) - len(rows)),
+        *and_more(len(ever) - len(rows)),
         tag("p", "Coefficients are 0 where a feature is not chosen. The most frequent models:"),
         table(["share", "features"], *supports[:_MOST_SUPPORTS]),
-        *_left_out(len(supports) - _MOST_SUPPORTS),
+        *and_more(len(supports) - _MOST_SUPPORTS),
     )
 
 
 # Parts of a page
-
-
-def _left_out(rest):
-    return [tag("p", f"... and {rest:,} more")] if rest > 0 else []
 
 
 def _title(result):

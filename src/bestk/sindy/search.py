@@ -200,12 +200,12 @@ def discover(
 class _Rows(BaseOptimizer):
     """Keeps the rows that PySINDy would fit: what the grid sees is what the final model sees."""
 
-    def _reduce(self, x, y):
-        raise NotImplementedError
-
     def __init__(self, lengths: list[int]) -> None:
         super().__init__()
         self.lengths = lengths
+
+    def _reduce(self, x, y):
+        raise NotImplementedError
 
     def fit(self, x_: Any, y: Any, sample_weight: Any = None, **options: Any) -> "_Rows":
         terms, derivatives = np.asarray(x_, dtype=np.float64), np.asarray(y, dtype=np.float64)

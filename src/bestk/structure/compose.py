@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from bestk.base.structure import Row, Structure
-from bestk.base.validation import as_features, listed, nearest
+from bestk.base.validation import as_features, hint_for
 from bestk.structure.constraints import as_constraints
 from bestk.structure.groups import Grouping, as_groups
 from bestk.structure.rules import Rule
@@ -91,7 +91,7 @@ def named_features(
     for one in given:
         if isinstance(one, str) and one not in position and one not in (names or ()):
             known = list(dict.fromkeys((*(names or ()), *position)))
-            hint = nearest(one, known) or listed(known)
+            hint = hint_for(one, known)
             raise ValueError(f"{word}: there is no feature or group {one!r}{hint}")
     groups = [position[one] for one in given if isinstance(one, str) and one in position]
     if groups:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import LinearConstraint
 
-from bestk.base.validation import listed, nearest
+from bestk.base.validation import hint_for, nearest
 from bestk.structure.hierarchy import begins_with_digit
 
 _NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
@@ -213,7 +213,7 @@ class _Text:
         start = rest.lstrip("* ")
         word = start[: _END.search(start).start()]  # type: ignore[union-attr]  # the end matches
         if re.match(r"[^\W\d]", word) and word not in self.positions:
-            hint = nearest(word, self.positions) or f"{listed(self.positions)}; {_HELP}"
+            hint = nearest(word, self.positions) or f"{hint_for(word, self.positions)}; {_HELP}"
             return ValueError(f"{self.where}: in {self.text!r}, there is no feature {word!r}{hint}")
         what = f"from {rest!r} on" if rest else "to its end: a sum is missing"
         return ValueError(f"{self.where}: cannot read {self.text!r} {what}; {_HELP}")

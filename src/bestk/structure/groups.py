@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.validation import as_features, listed, names_of, nearest, pandas_for
+from bestk.base.validation import as_features, hint_for, names_of, pandas_for
 
 
 def as_groups(
@@ -131,10 +131,8 @@ class Grouping(NamedTuple):
             if isinstance(feature, str):
                 meant = known.get(feature, set())
                 if not meant:
-                    raise ValueError(
-                        f"{where}: there is no feature or group {feature!r}"
-                        f"{nearest(feature, known) or listed(known)}"
-                    )
+                    hint = hint_for(feature, known)
+                    raise ValueError(f"{where}: there is no feature or group {feature!r}{hint}")
                 if len(meant) > 1:
                     raise ValueError(
                         f"{where}: {feature!r} is ambiguous, {len(meant)} groups have this name or "
@@ -209,8 +207,7 @@ def groups_of(frame: Any, numeric: Any = ()) -> Encoded:
     for name in texts:
         if name not in table.columns:
             raise ValueError(
-                f"numeric: there is no column {name!r}"
-                f"{nearest(str(name), table.columns) or listed(table.columns)}"
+                f"numeric: there is no column {name!r}{hint_for(str(name), table.columns)}"
             )
     for name in table.columns:
         column = table[name]

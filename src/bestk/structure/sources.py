@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from bestk.base.validation import listed, names_of, nearest, require_distinct
+from bestk.base.validation import hint_for, names_of, require_distinct
 
 # What follows the name of a column in names of what is made of it: health_good, health=good, age^2.
 _MADE = re.compile(r"([_=].*|\^\d+)?", re.DOTALL)
@@ -27,7 +27,7 @@ class BySource:
             column = self.columns[0]
             raise ValueError(
                 f"groups_by_source: no feature is made of one of its columns, such as {column!r}"
-                f"{nearest(column, names) or listed(names)}"
+                f"{hint_for(column, names)}"
             )
         return sources
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from bestk.base.validation import require_count
+from bestk.base.validation import require_threads
 from bestk.verification.limits import limits
 
 Part = TypeVar("Part")
@@ -33,8 +33,7 @@ def shared(
 @contextmanager
 def threads_for(n_threads: int | None) -> Iterator[ThreadPoolExecutor | None]:
     """A pool of threads, None for one; BLAS is kept within a number that was given."""
-    if n_threads is not None:
-        require_count("n_threads", n_threads, least=1, way="; None uses all cores")
+    require_threads(n_threads)
     count = n_threads or cpu_count() or 1
     with nullcontext() if n_threads is None else threadpool_limits(limits=n_threads):
         if count == 1:

@@ -34,12 +34,10 @@ from bestk.base.validation.scalars import (
     require_device,
     require_flag,
     require_number,
+    require_threads,
     require_writable,
 )
-from bestk.base.validation.words import (
-    listed,
-    nearest,
-)
+from bestk.base.validation.words import few, hint_for, nearest
 
 __all__ = [
     "as_bounds",
@@ -49,8 +47,9 @@ __all__ = [
     "as_real",
     "as_vector",
     "as_weights",
+    "few",
+    "hint_for",
     "is_auto",
-    "listed",
     "names_of",
     "nearest",
     "pandas_for",
@@ -67,6 +66,7 @@ __all__ = [
     "require_rows",
     "require_same_names",
     "require_some_weight",
+    "require_threads",
     "require_unmasked",
     "require_writable",
     "rows_in",

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from bestk.base.validation.words import KINDS, MOST_NAMED
+from bestk.base.validation.words import KINDS, few
 
 
 def pandas_for(name: str) -> Any:
@@ -36,11 +36,10 @@ def require_numeric_columns(name: str, frame: Any) -> None:
     """Columns of a data frame, if it is one, that are no numbers are named."""
     others = other_columns(frame)
     if others:
-        listed = ", ".join(f"{column!r} ({kind})" for column, kind in others[:MOST_NAMED])
-        more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+        named = few(f"{column!r} ({kind})" for column, kind in others)
         table = name if name.isidentifier() else "frame"
         raise TypeError(
-            f"{name} has columns that are not numbers: {listed}{more}; leave them out, or make "
+            f"{name} has columns that are not numbers: {named}; leave them out, or make "
             f"numbers of them. Numbers stored as text or objects: {table}[column].astype(float). "
             f"Categories: {table}, groups, _ = bestk.groups_of({table}), with groups=groups in the "
             f"call, or pandas.get_dummies({table}, drop_first=True)"

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.validation.words import MOST_NAMED, listed, nearest, shown
+from bestk.base.validation.words import MOST_NAMED, few, hint_for, shown
 
 
 def require_names(names: Any, p: int) -> tuple[str, ...] | None:
@@ -51,15 +51,14 @@ def require_distinct(names: Iterable[str] | None, where: str = "", advice: str =
     columns: dict[str, list[int]] = {}
     for j, name in enumerate(names or ()):
         columns.setdefault(name, []).append(j)
-    twice = [(name, found) for name, found in columns.items() if len(found) > 1]
+    twice = [
+        f"{name!r} (columns {', '.join(map(str, found[:MOST_NAMED]))}"
+        f"{', ...' if len(found) > MOST_NAMED else ''})"
+        for name, found in columns.items()
+        if len(found) > 1
+    ]
     if twice:
-        listed = ", ".join(
-            f"{name!r} (columns {', '.join(map(str, found[:MOST_NAMED]))}"
-            f"{', ...' if len(found) > MOST_NAMED else ''})"
-            for name, found in twice[:MOST_NAMED]
-        )
-        more = f" and {len(twice) - MOST_NAMED} more" if len(twice) > MOST_NAMED else ""
-        raise ValueError(f"several features have the same name{where}: {listed}{more}; {advice}")
+        raise ValueError(f"several features have the same name{where}: {few(twice)}; {advice}")
 
 
 def as_features(
@@ -118,6 +117,6 @@ def _positions(name: str, wanted: Any, feature_names: tuple[str, ...] | None) ->
                 f"{name}: several features are named {feature!r}; rename them, or pass indices"
             )
         if feature not in position:
-            hint = nearest(feature, position) or listed(feature_names)
+            hint = hint_for(feature, feature_names)
             raise ValueError(f"{name}: there is no feature {feature!r}{hint}")
     return [position[feature] for feature in wanted]

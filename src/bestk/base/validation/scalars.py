@@ -39,6 +39,11 @@ def require_count(name: str, value: Any, *, least: int, most: float = _MOST, way
     return int(value)
 
 
+def require_threads(n_threads: Any) -> None:
+    if n_threads is not None:
+        require_count("n_threads", n_threads, least=1, way="; None uses all cores")
+
+
 def require_flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
-# Columns that a message names.
+# Names, or other words, that a message lists.
 MOST_NAMED = 5
 MEND = "drop or impute such values first"
 KINDS = {"O": "objects", "U": "text", "S": "text", "T": "text", "M": "dates", "m": "durations"}
@@ -36,10 +36,14 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def listed(known: Iterable[str]) -> str:
-    """A hint that names the first of what there is."""
+def hint_for(word: str, known: Iterable[str]) -> str:
+    """A hint for a word that is not known: the most similar ones, or the first of all."""
     known = list(known)
-    if not known:
-        return "; there are none"
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    return f"; there are {', '.join(map(repr, known[:MOST_NAMED]))}{more}"
+    return nearest(word, known) or f"; there are {few(map(repr, known)) or 'none'}"
+
+
+def few(texts: Iterable[str]) -> str:
+    """The first of some texts, and how many more there are."""
+    texts = list(texts)
+    more = f" and {len(texts) - MOST_NAMED} more" if len(texts) > MOST_NAMED else ""
+    return ", ".join(texts[:MOST_NAMED]) + more

@@ -117,7 +117,7 @@ def largest_gain(options, u, state, k, room):
     choice of many. -inf if nothing can be chosen. After `enter`.
     """
     list_items(options, u, state, k, room)
-    fill_after(room, k)
+    fill_after(room)
     return room.after[0, k]
 
 
@@ -201,7 +201,7 @@ def list_items(options, u, state, k, room):
 
 
 @kernel
-def fill_after(room, k):
+def fill_after(room):
     items = room.n_items[0]
     room.after[items, :] = 0.0
     for i in range(items - 1, -1, -1):

@@ -37,7 +37,7 @@ def smoothed_gain(options, u, state, k, mu, room, b):
     b[:] = 0.0
     list_items(options, u, state, k, room)
     _list_more(options, state, k, mu, room)
-    fill_after(room, k)
+    fill_after(room)
     largest = room.after[0, k]
     if largest == -np.inf:
         return -np.inf, -np.inf

@@ -84,7 +84,7 @@ def relax(space, penalty, t, state, r, x, lam, level, cutoff, solves):
     if best > -np.inf:
         put(x, best_x)
         put(lam, best_lam)
-    if solves and best < cutoff and _solve_all(space, penalty, t, state, best_x, best_lam):
+    if solves and best < cutoff and _solve_all(space, penalty, state, best_x, best_lam):
         multiplies += p * p * p / 3.0
         value = _value(space, t, state, r, best_x, best_lam, u)
         # It says little about which groups matter: taken only where it proves much more.
@@ -104,7 +104,7 @@ def roots(t):
 
 
 @kernel
-def _solve_all(space, penalty, t, state, x, lam):
+def _solve_all(space, penalty, state, x, lam):
     """The fit with everything that is not OUT, and its multipliers: whether there is one.
 
     Nearly dependent features make sweeps slow. But where they leave little more to gain than a good

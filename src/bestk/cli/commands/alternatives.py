@@ -22,6 +22,7 @@ from bestk.cli.options import (
     Include,
     Intercept,
     Json,
+    K,
     Lower,
     Missing,
     Nonnegative,
@@ -48,14 +49,21 @@ from bestk.cli.outcome import (
     write_file,
 )
 from bestk.cli.question import bounds, choices, limits, open_table, problem_of, what_is_near
-from bestk.cli.structure import data_document, searching, show_structure
-from bestk.show.console import list_document, show_data, show_list, write_json
+from bestk.cli.structure import searching
+from bestk.show.console import (
+    data_document,
+    list_document,
+    show_data,
+    show_list,
+    show_structure,
+    write_json,
+)
 
 
 @helpful
 def alternatives(
     file: Source,
-    k: Annotated[int, option("-k", metavar="K", min=0, help="Most features of a model.")],
+    k: K,
     target: Target = "y",
     within: Annotated[
         str | None,
@@ -105,9 +113,7 @@ def alternatives(
     gap_tol: GapTol = 0.0,
     time_limit: Annotated[
         float | None,
-        option(
-            "--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="Limit for the whole list."
-        ),
+        option("--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="For the whole list."),
     ] = None,
     node_limit: Annotated[
         int | None,

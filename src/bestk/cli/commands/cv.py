@@ -60,11 +60,13 @@ from bestk.cli.question import (
     penalties_of,
     sizes_of,
 )
-from bestk.cli.structure import data_document, n_choices, searching, show_structure
+from bestk.cli.structure import n_choices, searching
 from bestk.show.console import (
     cv_document,
+    data_document,
     show_data,
     show_model,
+    show_structure,
     show_validation,
     write_json,
 )

@@ -70,7 +70,7 @@ def doctor(
 
 
 def machine_here() -> dict[str, Any]:
-    """Everything but the self-test; :mod:`bestk.show.console.documents` explains the keys."""
+    """Everything but the self-test, with the keys of ``bestk doctor --json``."""
     from bestk import __version__
 
     return {

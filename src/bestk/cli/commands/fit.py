@@ -23,6 +23,7 @@ from bestk.cli.options import (
     Include,
     Intercept,
     Json,
+    K,
     Lower,
     Missing,
     NodeLimit,
@@ -56,11 +57,13 @@ from bestk.cli.question import (
     open_table,
     problem_of,
 )
-from bestk.cli.structure import data_document, searching, show_structure
+from bestk.cli.structure import searching
 from bestk.show.console import (
+    data_document,
     model_document,
     show_data,
     show_model,
+    show_structure,
     write_json,
 )
 
@@ -68,7 +71,7 @@ from bestk.show.console import (
 @helpful
 def fit(
     file: Source,
-    k: Annotated[int, option("-k", metavar="K", min=0, help="Most features of a model.")],
+    k: K,
     target: Target = "y",
     weight: Weight = None,
     features: Features = None,

@@ -4,7 +4,7 @@ from bestk.cli.cluster import client_of
 from bestk.cli.options import (
     Alpha,
     AutoBounds,
-    Choice,
+    ChosenBy,
     Constraint,
     Criterion,
     Device,
@@ -54,12 +54,14 @@ from bestk.cli.question import (
     problem_of,
     sizes_of,
 )
-from bestk.cli.structure import data_document, n_choices, searching, show_structure
+from bestk.cli.structure import n_choices, searching
 from bestk.show.console import (
+    data_document,
     path_document,
     show_data,
     show_model,
     show_path,
+    show_structure,
     write_json,
 )
 
@@ -76,7 +78,7 @@ def path(
     numeric: Numeric = None,
     text: Text = None,
     missing: Missing = Gaps.error,
-    criterion: Choice = Criterion.aicc,
+    criterion: ChosenBy = Criterion.aicc,
     alpha: Alpha = 0.0,
     intercept: Intercept = True,
     include: Include = None,

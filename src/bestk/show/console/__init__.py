@@ -3,6 +3,7 @@
 from bestk.show.console.as_typed import as_typed
 from bestk.show.console.documents import (
     cv_document,
+    data_document,
     discovery_document,
     doctor_document,
     list_document,
@@ -18,6 +19,7 @@ from bestk.show.console.models import (
     show_history,
     show_model,
     show_path,
+    show_structure,
     show_validation,
 )
 from bestk.show.console.words import stdout
@@ -25,6 +27,7 @@ from bestk.show.console.words import stdout
 __all__ = [
     "as_typed",
     "cv_document",
+    "data_document",
     "discovery_document",
     "doctor_document",
     "list_document",
@@ -39,6 +42,7 @@ __all__ = [
     "show_machine",
     "show_model",
     "show_path",
+    "show_structure",
     "show_validation",
     "stdout",
     "write_json",

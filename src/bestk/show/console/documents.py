@@ -1,82 +1,7 @@
-"""JSON documents of the command ``bestk``.
+"""JSON documents of the command ``bestk``; docs/cli.md explains their keys.
 
-With ``--json`` exactly one JSON object goes to standard output, all messages to standard error.
-
-``bestk fit`` writes a model:
-    k, alpha : as asked for
-    support : names of the chosen features
-    coef : {name: value} of the chosen features
-    intercept, objective, lower_bound, gap, explained_gap, r2 : numbers
-    status : why the run ended
-    proven : whether the gap is closed, without a box that was chosen
-    conditional : whether the bound holds only inside a box that was chosen
-    at_bounds : names of features whose coefficient lies at a bound
-    n_samples, n_features, n_nodes, seconds : size and cost
-    criteria : {"aicc", "bic", "ebic"}; smaller is better
-    version : of bestk
-where groups, rules or constraints were asked for also
-    groups : names of the chosen groups, which k counts; a feature on its own is a group, too
-    n_groups : how many groups there are
-    rules : a list of the rules on the choice, in words
-    constraints : a list of {"words", "value", "active", "multiplier"}, one for each linear
-        constraint: its sum, whether that equals a side, and how fast the objective falls if this
-        side is raised
-    kkt_residual : how far the coefficients are from the conditions of a constrained optimum; 0
-        without constraints
-
-``bestk alternatives`` writes
-    k, alpha : as asked for
-    threshold, within, exactly_k : the largest objective that counts as near-optimal; the share that
-        was asked for, or null; whether the list has the best models of exactly k features
-    complete, complete_below : whether it is proven that no model is missing; below which objective
-        none is
-    conditional : whether that holds only inside a box that was chosen
-    status : why the search ended
-    best : the best model, with the keys of a model
-    models : a list of {"support", "coef", "intercept", "objective", "worse_by", "borderline"}, best
-        first; worse_by is relative to the best objective
-    necessary, possible, useless : names of features of all, some, none of these models
-    copies : a list of pairs of names: the first repeats the second, and only the second is listed
-    n_samples, n_features, n_nodes, seconds, version
-where groups, rules or constraints were asked for also
-    rules, constraints : in words, as lists
-    "groups" of each model : their names
-
-``bestk path`` writes
-    criterion, chosen : its name and the model it chooses
-    proven, conditional, version
-    results : models in ascending k
-
-``bestk cv`` writes
-    chosen : {"alpha", "k"} by the rule
-    rule, measure, folds, seed
-    table : a list of {"alpha", "k", "mean", "standard_error"}, errors on held-out rows
-    share_proven : share of the fits in folds that are proven
-    model : fitted to all rows with the chosen alpha and k
-    proven, conditional, version
-
-``bestk discover`` writes
-    equations : a list with, for each state, its name "state", the text "equation", the keys of a
-        model, and "runner_up": null or {"support", "objective", "lower_bound", "margin", "proven"}
-    states, n_terms, n_trajectories : names and sizes
-    validation, criterion : share of the rows that chose k and alpha, and by what
-    table : a list of {"state", "alpha", "k", "score"}, its values on these rows
-    share_proven : share of the fits behind the table that are proven
-    horizon : list of times for which the simulation follows each trajectory
-    proven, version
-
-``bestk doctor`` writes
-    version, python, platform
-    packages, optional : {name: version}, null for what is not installed
-    threads : {"default", "cores"}: those that a search uses unless told, and those of the machine
-    blas : a list of {"internal_api", "version", "num_threads", "threading_layer", "architecture"}
-    variables : {name: text} of the environment, as far as they steer threads and compiled code
-    compile_cache : {"folder", "bytes", "writable", "problem"}; a problem is a text, empty if none
-    devices : {"names", "problem"}
-    self_test : a list of {"name", "passed", "problem", "seconds"}, empty if not asked for
-    healthy : whether all of them passed
-
-A number that is not finite is null.
+With ``--json`` exactly one JSON object goes to standard output, all messages to standard error. A
+number that is not finite is null.
 """
 
 import json
@@ -88,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from bestk.readers.data import Data
     from bestk.results.result import Result
     from bestk.rivals.models import NearModel, NearOptimal
     from bestk.selection.cross_validation import CrossValidation
@@ -110,8 +36,16 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def data_document(data: "Data") -> dict[str, Any]:
+    """What any document tells about text and missing values, if there are any."""
+    document: dict[str, Any] = {"baseline": data.baseline} if data.baseline else {}
+    if data.left_out.n_rows:
+        left_out = {"rows": data.left_out.n_rows, "missing": dict(data.left_out.values)}
+        document["left_out"] = left_out
+    return document
+
+
 def model_document(result: "Result") -> dict[str, Any]:
-    """A model as JSON; see the top of this module."""
     from bestk import __version__
     from bestk.results.criteria import CRITERIA
 
@@ -165,7 +99,6 @@ def _structure_document(result: "Result") -> dict[str, Any]:
 
 
 def list_document(found: "NearOptimal") -> dict[str, Any]:
-    """Near-optimal models as JSON; see the top of this module."""
     from bestk import __version__
 
     best = model_document(found.best)
@@ -304,7 +237,7 @@ def discovery_document(found: "Discovery", validation: float) -> dict[str, Any]:
 
 
 def doctor_document(machine: dict[str, Any], checks: "Iterable[Any]") -> dict[str, Any]:
-    """A machine and its self-test as JSON; see the top of this module."""
+    """A machine and its self-test."""
     test = [
         {
             "name": check.name,

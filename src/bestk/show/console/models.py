@@ -27,6 +27,19 @@ def show_data(data: "Data", result: "Result") -> None:
         console.print(f"[dim]{escape(_left_out(data))}[/]")
 
 
+def show_structure(data: "Data", result: "Result") -> None:
+    """Columns of text with the level that has no feature, and the rules of the model."""
+    lines = [f"{column}: compared with {level}" for column, level in data.baseline.items()]
+    if result.structure is not None:
+        from bestk.structure.compose import describe
+
+        told = {f"{name}: {len(features)} features" for name, features in data.groups.items()}
+        rules = [f"  {line}" for line in describe(result.structure) if line not in told]
+        lines += ["rules", *rules] if rules else []
+    for line in lines:
+        stdout().print(f"[dim]{escape(line)}[/]")
+
+
 def _left_out(data: "Data", most: int = 5) -> str:
     """How many rows are not in the sums, and which columns lack most values."""
     n_rows, counts = data.left_out.n_rows, data.left_out.values.most_common()

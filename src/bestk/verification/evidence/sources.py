@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from bestk.base.validation import few
 from bestk.results.certificate import Certificate
 from bestk.verification.evidence.objective import EmptyModel, Objective
 from bestk.verification.evidence.problem import Evidence, Unfit
@@ -142,9 +143,8 @@ class _Stream:
 def _extreme_columns(known: "Sums | WideColumns") -> str:
     """Which columns cannot be squared, in words; the last one is y."""
     wrong = np.flatnonzero(known.extreme)
-    names = [f"column {j}" if j < len(known.extreme) - 1 else "y" for j in wrong[:5].tolist()]
-    more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-    return f"{', '.join(names)}{more} {'is' if len(wrong) == 1 else 'are'}"
+    names = (f"column {j}" if j < len(known.extreme) - 1 else "y" for j in wrong.tolist())
+    return f"{few(names)} {'is' if len(wrong) == 1 else 'are'}"
 
 
 def full_gram(G, c, yy: float) -> np.ndarray:
