@@ -10,8 +10,11 @@ import pytest
 from pyarrow import feather, parquet
 
 from bestk.base.archive import VARIABLE
+from bestk.base.tuning import tuned
 from bestk.readers import DataError, open_data
+from bestk.readers.formats import arrow
 from bestk.readers.formats.packed import most_unpacked
+from bestk.readers.formats.source import rows_at_a_time
 
 ZEROS = 4_000_000  # 32 MB, which compress to some kilobytes
 
@@ -160,6 +163,27 @@ def test_the_size_of_batches_is_what_they_declare(tmp_path, compression, layout)
     with pa.memory_map(str(tmp_path / "data.arrow")) as source:
         assert most_unpacked(source) == pytest.approx(table[:2_000].nbytes, rel=0.01, abs=200)
         assert source.tell() == 0
+
+
+def test_batches_of_many_columns_have_few_rows(tmp_path, monkeypatch):
+    """Columns of one value take a few bytes for any number of rows."""
+    assert 8 * 100_000 * rows_at_a_time(100_000) <= 2**30
+    n, asked = 100_000, []
+    columns = {f"t{j}": pa.DictionaryArray.from_arrays(np.zeros(n, "i1"), ["a"]) for j in range(40)}
+    table = pa.table(columns | {"x": np.zeros(n), "y": np.zeros(n)})
+    parquet.write_table(table, tmp_path / "data.parquet", compression="zstd", store_schema=False)
+    real = arrow.arrow_chunks
+
+    def chunks(batches, wanted, rows, *rest):
+        asked.append(8 * rows * len(wanted))
+        return real(batches, wanted, rows, *rest)
+
+    monkeypatch.setattr(arrow, "arrow_chunks", chunks)
+    with tuned(batch_bytes=2**20):
+        for X, _ in open_data(tmp_path / "data.parquet"):
+            assert X.values.shape[1] == 1  # text with one level is no feature
+    assert len(asked) == 2
+    assert max(asked) < 1.1 * 2**20
 
 
 def test_dictionaries_of_all_columns_are_in_memory_together(tmp_path, monkeypatch):

@@ -166,6 +166,24 @@ def test_a_declared_size_that_is_false_is_noticed(tmp_path):
             arrays_in(tmp_path / "file.npz")
 
 
+@pytest.mark.parametrize("header", ["1if 1else " * 5000, "-" * 60_000 + "1", "[" * 60_000])
+def test_a_header_that_is_code_says_nothing(tmp_path, header, recwarn):
+    """To parse it gives thousands of warnings."""
+    text = header.encode() + b"\n"
+    raw = b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text
+    (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"a": raw}))
+    with pytest.raises(ValueError, match=r"array 'a' of .* is broken"):
+        arrays_in(tmp_path / "file.npz")
+    assert not recwarn.list
+
+
+def test_half_a_character_is_no_text(tmp_path):
+    raw = fuzz_files._npy(np.array(["ab"])).replace(b"a\0\0\0", b"\0\xd8\0\0")
+    (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"X": np.eye(1), "names": raw}))
+    with pytest.raises(ValueError, match="it is no text"):
+        arrays_in(tmp_path / "file.npz")
+
+
 def test_what_is_missing_is_named(tmp_path):
     X, y = fuzz_files.data()
     arrays = bestk.solve(X, y, 2).certificate.to_arrays()

@@ -285,7 +285,8 @@ def open_data(
         columns=columns,
         target=target,
         weight=weight,
-        batch_rows=batch_rows or rows_at_a_time(len(coding.features(columns))),
+        # Text with one level is a column, and no feature.
+        batch_rows=batch_rows or rows_at_a_time(max(len(columns), len(coding.features(columns)))),
         _coding=coding,
         _first=first,
         _row_groups=(first.groups, *(header.groups for header in others)),
