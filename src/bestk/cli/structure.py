@@ -129,9 +129,7 @@ def n_choices(data: "Data", options: dict[str, Any]) -> int:
 
 def show_structure(data: "Data", result: "Result") -> None:
     """Columns of text with the level that has no feature, and the rules of the model."""
-    from rich.markup import escape
-
-    from bestk.show.console import stdout
+    from bestk.show.console import escape, stdout
 
     lines = [f"{column}: compared with {level}" for column, level in data.baseline.items()]
     structure = getattr(result, "structure", None)

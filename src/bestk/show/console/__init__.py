@@ -20,13 +20,14 @@ from bestk.show.console.models import (
     show_path,
     show_validation,
 )
-from bestk.show.console.words import stdout
+from bestk.show.console.words import escape, stdout
 
 __all__ = [
     "as_typed",
     "cv_document",
     "discovery_document",
     "doctor_document",
+    "escape",
     "list_document",
     "model_document",
     "path_document",

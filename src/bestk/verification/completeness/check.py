@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.fingerprint import fingerprint
+from bestk.base.printable import printable
 from bestk.base.structure import Row, Structure
 from bestk.base.validation import require_device
 from bestk.results.certificate import Certificate
@@ -62,7 +63,7 @@ class ListVerification:
 
     def __str__(self) -> str:
         lines = [f"{'Verified' if self.is_valid else 'NOT verified'}, rounding accounted for"]
-        lines += [f"  failure: {failure}" for failure in self.failures]
+        lines += [f"  failure: {printable(failure)}" for failure in self.failures]
         others = ", and no other below the threshold" if self.is_valid else ""
         lines += [
             f"  models       {self.n_models}{others}",
