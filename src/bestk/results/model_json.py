@@ -83,7 +83,7 @@ def from_json(source: str | Path) -> Result:
     """
     is_text = isinstance(source, str) and source.lstrip().startswith("{")
     where = "the text" if is_text else str(source)
-    text = source if is_text else _text_of(Path(source))
+    text = str(source) if is_text else _text_of(Path(source))
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
