@@ -184,6 +184,17 @@ def test_half_a_character_is_no_text(tmp_path):
         arrays_in(tmp_path / "file.npz")
 
 
+def test_rows_of_all_proofs_of_a_list_have_one_limit(tmp_path, monkeypatch):
+    """A megabyte of ends may stand for a gigabyte of arrays, and a list has many proofs."""
+    (tmp_path / "list.npz").write_bytes(fuzz_files.valid("list"))
+    arrays = arrays_in(tmp_path / "list.npz")
+    for number in range(2):
+        arrays[f"{number}.splits.ends"] = np.zeros(60, dtype=np.int64)
+    monkeypatch.setattr("bestk.base.archive._MOST_ROWS", 100)
+    with pytest.raises(TooLarge, match="rows that lie end to end, too many"):
+        CompletenessCertificate.from_arrays(arrays)
+
+
 def test_what_is_missing_is_named(tmp_path):
     X, y = fuzz_files.data()
     arrays = bestk.solve(X, y, 2).certificate.to_arrays()

@@ -61,6 +61,12 @@ class Arrays(dict[str, np.ndarray]):
         """Those whose names begin so, without the beginning."""
         return Arrays({n.removeprefix(prefix): a for n, a in self.items() if n.startswith(prefix)})
 
+    def require_few_rows(self) -> None:
+        """All rows that lie end to end, of all parts, become arrays of their own; see `cut`."""
+        count = sum(array.size for name, array in self.items() if name.endswith(".ends"))
+        if count > _MOST_ROWS:
+            raise TooLarge(f"the file has {count} rows that lie end to end, too many")
+
 
 class _Entry(NamedTuple):
     name: str
@@ -287,7 +293,7 @@ def cut(array: np.ndarray, ends: np.ndarray, most: int = _MOST_ROWS) -> list[np.
     if ends.ndim != 1 or array.ndim != 1 or (ends.size and ends.dtype.kind not in "iu"):
         raise ValueError("the file is broken: rows that lie end to end are not vectors")
     if len(ends) > most:
-        raise TooLarge(f"a file with {len(ends)} rows that lie end to end, too many")
+        raise TooLarge(f"the file has {len(ends)} rows that lie end to end, too many")
     lengths = np.diff(ends.astype(np.int64), prepend=0)
     if (lengths < 0).any() or (int(ends[-1]) if len(ends) else 0) != len(array):
         raise ValueError("the file is broken: rows that lie end to end have the wrong lengths")
