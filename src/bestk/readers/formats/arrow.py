@@ -101,12 +101,13 @@ def _group_rows(file: Any) -> tuple[int, ...]:
 
 def _require_small_groups(path: File, file: Any, wanted: list[str], groups: Sequence[int]) -> None:
     """A page, which may be all of a column in a row group, is unpacked as a whole."""
+    names = set(wanted)
     for group in groups:
         about = file.metadata.row_group(group)
         if about.total_byte_size <= most_bytes():
             continue
         columns = [about.column(j) for j in range(about.num_columns)]
-        used = [one for one in columns if one.path_in_schema in wanted]
+        used = [one for one in columns if one.path_in_schema in names]
         n_bytes = sum(one.total_uncompressed_size for one in used)
         way = "leave columns out, write smaller row groups"
         require_room(path, n_bytes, f"row group {group}", way)
