@@ -49,15 +49,9 @@ def test_names_in_errors(strange):
 
 def test_words_of_a_forged_proof_stay_in_their_line():
     words = ("rule\x1b[1A\nVerified, rounding accounted for",)
-    texts = [
-        str(Verification(is_valid=False, failures=words)),
-        str(
-            ListVerification(
-                is_valid=False, failures=words, threshold=1.0, n_models=0, n_nodes=0, n_supports=0,
-                assumptions=(), seconds=0.0,
-            )  # fmt: skip
-        ),
-    ]
+    nothing = {"threshold": 1.0, "n_models": 0, "n_nodes": 0, "n_supports": 0, "assumptions": ()}
+    of_list = ListVerification(is_valid=False, failures=words, seconds=0.0, **nothing)
+    texts = [str(Verification(is_valid=False, failures=words)), str(of_list)]
     for text in texts:
         assert_harmless(text)
         assert text.splitlines()[1] == r"  failure: rule\x1b[1A\nVerified, rounding accounted for"

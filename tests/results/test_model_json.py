@@ -102,6 +102,7 @@ def test_every_missing_entry_is_named(kind):
         ({"fit_intercept": 1}, "fit_intercept"),
         ({"n_features": 10**15, "feature_names": None, "terms": []}, "more than memory"),
         ({"feature_names": ["\ud800", *"bcdefgh"]}, "feature_names must be texts"),
+        ({"alpha": -1.0}, "alpha must be"),
         ({"n_samples": 10**400}, "n_samples must be a count"),
     ],
 )
@@ -116,6 +117,8 @@ def test_wrong_entries_are_refused(change, message):
     [
         ("groups", [0, 1]), ("groups", [0.5] * 8), ("sides", [99]), ("chosen", [99]),
         ("matrix", [[1.0]]), ("matrix", []), ("upper", []), ("group_names", [1]),
+        ("multipliers", 1.0), ("multipliers", [1.0, 2.0]), ("lower", [[0.0]]),
+        ("constraints_in_words", []),
     ],
 )  # fmt: skip
 def test_wrong_structures_are_refused(key, value):

@@ -39,7 +39,8 @@ def test_earlier_findings_are_gone(seed):
 
 
 @pytest.mark.parametrize(
-    "kind", [*fuzz_files.ARCHIVES, *fuzz_files.CHECKPOINTS, *fuzz_files.TABLES]
+    "kind",
+    [*fuzz_files.ARCHIVES, *fuzz_files.CHECKPOINTS, fuzz_files.MODEL, *fuzz_files.TABLES],
 )
 def test_unchanged_files_are_fine(kind, tmp_path):
     path = tmp_path / fuzz_files.file_name(kind)

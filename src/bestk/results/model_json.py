@@ -8,7 +8,7 @@ import json
 import platform
 import re
 from errno import ENAMETOOLONG
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +138,7 @@ def _result(content: dict[str, Any]) -> Result:
     numbers: dict[str, Any] = {name: float(content[name]) for name in _NUMBERS}
     finite = [*values, numbers["intercept"], numbers["objective"]]
     _require(all(map(isfinite, finite)), "coefficients and the objective must be finite")
+    _require(0.0 <= numbers["alpha"] < inf, "alpha must be a number from 0 on")
     _require(all(_is_count(content[name]) for name in _COUNTS), "k and n_nodes must be counts")
     _require(content["status"] in Status.__members__, f"no status is {content['status']!r}")
     _require(isinstance(content["fit_intercept"], bool), "fit_intercept must be true or false")
@@ -200,17 +201,17 @@ def _structure_of(content: dict[str, Any] | None, p: int) -> dict[str, Any]:
         arrays["matrix"] = np.zeros((0, p))
     q, n_groups = len(arrays["lower"]), len(arrays["group_names"])
     chosen = _integers("chosen", content["chosen"])
-    _require(
-        arrays["matrix"].shape == (q, p) and arrays["upper"].shape == (q,),
-        "the constraints are incomplete",
-    )
+    shapes = [arrays[name].shape for name in (*_STRUCTURE_NUMBERS, "constraint_words")]
+    _require(shapes == [(q, p), (q,), (q,), (q,)], "the constraints are incomplete")
+    multipliers = np.array(content["multipliers"], dtype=np.float64)
+    _require(multipliers.shape in ((q,), (0,)), "there must be a multiplier for each constraint")
     for groups in (arrays["groups"], arrays["sides"], chosen):
         _require(((groups >= 0) & (groups < n_groups)).all(), "a group is not there")
     _require(len(arrays["groups"]) == p, f"there must be {p} groups")
     return {
         "structure": Structure.from_arrays({f"structure.{n}": a for n, a in arrays.items()}),
         "chosen": chosen.astype(np.intp),
-        "multipliers": np.array(content["multipliers"], dtype=np.float64),
+        "multipliers": multipliers,
     }
 
 
