@@ -4,11 +4,11 @@
     python tests/fuzz_files.py --seed 1234        # one change, to look at a finding
     python tests/fuzz_files.py --checkpoints      # checkpoints alone, also with --seed
 
-A seed decides the kind of a file (certificate, run, list, checkpoint, table), a valid one of it and
-what is done to it: bytes, the archive, headers, arrays. A few tables are small files that unpack to
-a gigabyte. A finding is an exception that is no ValueError, OSError or verdict, something that
-takes long or much memory, or a pickle that was opened. Runs go on from changed checkpoints: a
-certificate that verifies and claims too much is a finding, too.
+A seed decides the kind of a file (certificate, run, list, checkpoint, model as JSON, table), a
+valid one of it and what is done to it: bytes, the archive, headers, arrays. A few tables are small
+files that unpack to a gigabyte. A finding is an exception that is no ValueError, OSError or
+verdict, something that takes long or much memory, or a pickle that was opened. Runs go on from
+changed checkpoints: a certificate that verifies and claims too much is a finding, too.
 """
 
 import argparse
@@ -58,6 +58,7 @@ CHECKPOINTS = {
     "checkpoint of a list": {"k": 4, "within": 0.15},
     "checkpoint of the n best": {"k": 4, "n_best": 20},
 }  # fmt: skip
+MODEL = "model"
 TABLES = ("csv", "csv.gz", "npz", "columns", "parquet", "feather")
 BOMBS = ("csv.gz", "parquet", "feather")
 OPENED = Path(tempfile.gettempdir()) / "bestk_fuzz_files_opened"
@@ -132,6 +133,8 @@ def valid(kind: str) -> bytes:
             bestk.solve(X, y, 3, alpha=0.1, advanced=exact).certificate.save(path)
         elif kind == "groups":
             bestk.solve(X, y, 2, alpha=0.1, advanced=exact, **structure).certificate.save(path)
+        elif kind == MODEL:
+            bestk.solve(X, y, 2, alpha=0.1, **structure).to_json(path)
         elif kind == "run":
             storage.save(bestk.solve(X, y, 2, alpha=0.1, **structure), path)
         elif kind == "list":
@@ -362,6 +365,12 @@ def changed_text(rng, content: bytes) -> bytes:
     return "\n".join(map(",".join, lines)).encode()
 
 
+def _changed_model(rng, content: bytes) -> bytes:
+    if rng.random() < 0.3:
+        return changed_bytes(rng, content)
+    return str(_changed_header(rng, content.decode())).encode()
+
+
 def changed(seed: int, *, checkpoints: bool = False) -> tuple[str, bytes]:
     """(kind, content) of a file that a seed changes."""
     rng = np.random.default_rng([seed, 91])
@@ -369,6 +378,8 @@ def changed(seed: int, *, checkpoints: bool = False) -> tuple[str, bytes]:
     kind = str(rng.choice(kinds))
     if kind in BOMBS and np.random.default_rng([seed, 92]).random() < 0.05:
         return kind, bomb(kind)
+    if not checkpoints and np.random.default_rng([seed, 94]).random() < 0.05:
+        return MODEL, _changed_model(rng, valid(MODEL))
     content = valid(kind)
     if checkpoints:
         return kind, _forged(rng, content) if rng.random() < 0.8 else changed_arrays(rng, content)
@@ -396,6 +407,12 @@ def use(kind: str, path: Path, *, patience: float = 1.0) -> str:
         str(result)
         certificate = result.certificate
         return "read" if certificate is None else str(bool(certificate.verify(X, y, **how)))
+    if kind == MODEL:
+        result = storage.from_json(path)
+        result.predict(X)
+        result.to_json()
+        str(result)
+        return "read"
     if kind == "checkpoint":
         saved = Checkpoint.read(path)
         saved.settings({})
@@ -433,7 +450,7 @@ def _gone_on(kind: str, path: Path, patience: float) -> str:
 def ready() -> None:
     """Loops are compiled, or loaded, by files that nobody changed: no clock runs meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
-        for kind in (*ARCHIVES, *CHECKPOINTS, *TABLES):
+        for kind in (*ARCHIVES, *CHECKPOINTS, MODEL, *TABLES):
             path = Path(folder) / file_name(kind)
             path.write_bytes(valid(kind))
             use(kind, path, patience=200.0)

@@ -10,8 +10,11 @@ import pytest
 from pyarrow import feather, parquet
 
 from bestk.base.archive import VARIABLE
+from bestk.base.tuning import tuned
 from bestk.readers import DataError, open_data
-from bestk.readers.formats.packed import largest_batch
+from bestk.readers.formats import arrow
+from bestk.readers.formats.packed import most_unpacked
+from bestk.readers.formats.source import rows_at_a_time
 
 ZEROS = 4_000_000  # 32 MB, which compress to some kilobytes
 
@@ -158,5 +161,67 @@ def test_the_size_of_batches_is_what_they_declare(tmp_path, compression, layout)
     with new(tmp_path / "data.arrow", table.schema, options=options) as file:
         file.write_table(table, max_chunksize=2_000)
     with pa.memory_map(str(tmp_path / "data.arrow")) as source:
-        assert largest_batch(source) == pytest.approx(table[:2_000].nbytes, rel=0.01, abs=200)
+        assert most_unpacked(source) == pytest.approx(table[:2_000].nbytes, rel=0.01, abs=200)
         assert source.tell() == 0
+
+
+def test_batches_of_many_columns_have_few_rows(tmp_path, monkeypatch):
+    """Columns of one value take a few bytes for any number of rows."""
+    assert 8 * 100_000 * rows_at_a_time(100_000) <= 2**30
+    n, asked = 100_000, []
+    columns = {f"t{j}": pa.DictionaryArray.from_arrays(np.zeros(n, "i1"), ["a"]) for j in range(40)}
+    table = pa.table(columns | {"x": np.zeros(n), "y": np.zeros(n)})
+    parquet.write_table(table, tmp_path / "data.parquet", compression="zstd", store_schema=False)
+    real = arrow.arrow_chunks
+
+    def chunks(batches, wanted, rows, *rest):
+        asked.append(8 * rows * len(wanted))
+        return real(batches, wanted, rows, *rest)
+
+    monkeypatch.setattr(arrow, "arrow_chunks", chunks)
+    with tuned(batch_bytes=2**20):
+        for X, _ in open_data(tmp_path / "data.parquet"):
+            assert X.values.shape[1] == 1  # text with one level is no feature
+    assert len(asked) == 2
+    assert max(asked) < 1.1 * 2**20
+
+
+def test_dictionaries_of_all_columns_are_in_memory_together(tmp_path, monkeypatch):
+    texts = pa.array(["a" * 1_000_000, "b"])
+    columns = {f"t{j}": pa.DictionaryArray.from_arrays([0, 1, 1], texts) for j in range(10)}
+    table = pa.table(columns | {"y": [1.0, 2.0, 4.0]})
+    feather.write_feather(table, str(tmp_path / "data.feather"), compression="zstd")
+    monkeypatch.setenv(VARIABLE, "5e6")
+    with pytest.raises(DataError, match=rf"takes 1e\+07 bytes .*{VARIABLE}"):
+        open_data(tmp_path / "data.feather")
+    monkeypatch.setenv(VARIABLE, "2e7")
+    assert read(open_data(tmp_path / "data.feather")).shape == (3, 10)
+
+
+def test_a_dictionary_that_grows_counts_as_a_whole_and_another_in_its_place_alone(tmp_path):
+    schema = pa.schema({"t": pa.dictionary(pa.int32(), pa.string())})
+
+    def most(pieces, **options):
+        options = pa.ipc.IpcWriteOptions(compression="zstd", **options)
+        with pa.ipc.new_stream(tmp_path / "data.arrow", schema, options=options) as stream:
+            for texts in pieces:
+                part = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), texts)
+                stream.write_batch(pa.record_batch([part], schema=schema))
+        with pa.memory_map(str(tmp_path / "data.arrow")) as source:
+            return most_unpacked(source)
+
+    long = [letter * 10_000 for letter in "abcd"]
+    grown = most([long[: i + 1] for i in range(4)], emit_dictionary_deltas=True)
+    assert grown == pytest.approx(40_000, rel=0.01)
+    assert most([[text] for text in long]) == pytest.approx(10_000, rel=0.01)
+
+
+def test_a_table_of_contents_brings_in_no_other_batches(tmp_path, monkeypatch):
+    """The stream ends at once, and the table of contents at the end names batches behind that."""
+    monkeypatch.setenv(VARIABLE, "1e7")
+    path = zeros(tmp_path / "data.feather", rows=ZEROS)
+    content = bytearray(path.read_bytes())
+    content[8:16] = b"\xff\xff\xff\xff\0\0\0\0"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="cannot read"):
+        read(open_data(path))

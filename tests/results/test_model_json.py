@@ -100,6 +100,10 @@ def test_every_missing_entry_is_named(kind):
         ({"structure": []}, "broken model"),
         ({"structure": {"groups": []}}, "broken model"),
         ({"fit_intercept": 1}, "fit_intercept"),
+        ({"n_features": 10**15, "feature_names": None, "terms": []}, "more than memory"),
+        ({"feature_names": ["\ud800", *"bcdefgh"]}, "feature_names must be texts"),
+        ({"alpha": -1.0}, "alpha must be"),
+        ({"n_samples": 10**400}, "n_samples must be a count"),
     ],
 )
 def test_wrong_entries_are_refused(change, message):
@@ -113,6 +117,8 @@ def test_wrong_entries_are_refused(change, message):
     [
         ("groups", [0, 1]), ("groups", [0.5] * 8), ("sides", [99]), ("chosen", [99]),
         ("matrix", [[1.0]]), ("matrix", []), ("upper", []), ("group_names", [1]),
+        ("multipliers", 1.0), ("multipliers", [1.0, 2.0]), ("lower", [[0.0]]),
+        ("constraints_in_words", []),
     ],
 )  # fmt: skip
 def test_wrong_structures_are_refused(key, value):
@@ -130,3 +136,17 @@ def test_other_files_are_refused(content, tmp_path):
         storage.from_json(path)
     with pytest.raises(FileNotFoundError):
         storage.from_json(tmp_path / "nothing.json")
+
+
+def test_long_numbers_are_refused_in_words(tmp_path):
+    (tmp_path / "model.json").write_text('{"format": ' + "1" * 10_000 + "}")
+    with pytest.raises(ValueError, match=r"model\.json is not JSON"):
+        storage.from_json(tmp_path / "model.json")
+
+
+def test_the_size_of_a_file_has_a_limit(tmp_path, monkeypatch):
+    _, result = solved("plain")
+    result.to_json(tmp_path / "model.json")
+    monkeypatch.setenv("BESTK_MAX_BYTES", "1000")
+    with pytest.raises(ValueError, match=r"model\.json has .* bytes.*BESTK_MAX_BYTES"):
+        storage.from_json(tmp_path / "model.json")

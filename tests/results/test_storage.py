@@ -1,4 +1,8 @@
-"""A saved run comes back whole."""
+"""A saved run comes back whole, and what is no run is refused."""
+
+import os
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -43,3 +47,28 @@ def test_a_run_without_a_record_can_be_saved(tmp_path):
     np.savez(tmp_path / "other.npz", X=X)
     with pytest.raises(ValueError, match="was not written by"):
         storage.load(tmp_path / "other.npz")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there are no devices with names")
+def test_what_may_never_end_is_not_opened(tmp_path):
+    (tmp_path / "run.npz").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+    loads = (storage.load, storage.from_json, bestk.Certificate.load)
+    for load, name in product(loads, ("run.npz", "pipe")):
+        with pytest.raises(ValueError, match="is a device or a pipe"):
+            load(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["history", "status", "certificate"])
+def test_a_broken_run_is_named(tmp_path, name):
+    X, y, _ = bestk.datasets.make_synthetic(60, 10, k=3)
+    storage.save(bestk.solve(X, y, 2), tmp_path / "run.npz")
+    with np.load(tmp_path / "run.npz") as file:
+        entries = dict(file)
+    if name == "status":
+        entries["run"] = np.array(str(entries["run"]).replace("OPTIMAL", "GREAT"))
+    else:
+        entries[name] = np.array("{}") if name == "certificate" else np.zeros(3)
+    np.savez(tmp_path / "run.npz", **entries)
+    with pytest.raises(ValueError, match=r"run\.npz: .*(history|status|certificate)"):
+        storage.load(tmp_path / "run.npz")

@@ -1,17 +1,21 @@
 """Proofs that ask for years are refused before they begin; long ones are checked when allowed."""
 
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 import pytest
 from helpers.mutations import proof
 
 import bestk
+from bestk.base.fingerprint import fingerprint, rows_digest
 from bestk.verification import TooLong
 from bestk.verification.allowance import Allowance
+from bestk.verification.completeness import verify_list_batches
+from bestk.verification.completeness.check import ListCheck
 from bestk.verification.completeness.models import containments
 from bestk.verification.forecast import Work, work_of
-from bestk.verification.limits import limited
+from bestk.verification.limits import count_of, limited
 from bestk.verification.verify import verify_batches
 
 
@@ -37,7 +41,7 @@ def wide_claim(p=600, k=6, **options):
 def test_a_hopeless_proof_is_refused_before_it_begins():
     forged, X, y = wide_claim()
     assert work_of(forged).supports > 5e13
-    with pytest.raises(TooLong, match=r"e\+13 supports .* hours.*allow_long=True"):
+    with pytest.raises(TooLong, match=r"e\+13 supports, .* hours.*allow_long=True"):
         forged.verify(X, y, n_threads=1)
     with pytest.raises(TooLong):
         verify_batches(forged, [(X, y)], n_threads=1)
@@ -116,3 +120,51 @@ def test_large_models_of_a_list_are_compared_without_forming_their_parts():
     large, small = frozenset(range(60)), frozenset(range(30))
     assert containments([large, small]) == ["model 0 contains another one of the list"]
     assert containments([large, small | {99}]) == []
+
+
+def test_supports_are_counted_up_to_a_limit():
+    for m in range(60):
+        for r in range(m + 1):
+            assert count_of(m, r) == (comb(m, r) if comb(m, r) <= 1e15 else np.inf)
+            assert count_of(m, r, 100) == (comb(m, r) if comb(m, r) <= 100 else np.inf)
+    assert count_of(3, 4) == 0
+    assert count_of(10**9, 5 * 10**8) == np.inf  # a number of 300 million digits
+
+
+@pytest.mark.parametrize("rules", [(), [bestk.rules.at_most(1, [0, 1])]])
+def test_numbers_of_supports_may_have_hundreds_of_digits(rules):
+    """No float holds how many supports of 550 of 1100 features there are."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 1100)), rng.normal(size=30)
+    options = {"alpha": 0.1, "node_limit": 1, "n_threads": 1}
+    forged = enumerated(bestk.solve(X, y, 1, rules=rules, **options).certificate)
+    if forged.choices is not None:
+        choices = forged.choices._replace(broken=np.array([-1]), multipliers=np.zeros((1, 0)))
+        forged = replace(forged, choices=choices)
+    forged = replace(forged, k=550, lower_bound=0.5 * forged.objective)
+    forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+    verification = forged.verify(X, y, n_threads=1)
+    assert not verification
+    assert "more than 1e+15 supports, too many to try" in str(verification)
+
+
+def test_models_are_forecast_with_the_rows_they_are_evaluated_on():
+    """A thousand models on a hundred thousand rows: half a minute, and nothing to be proven."""
+    X, y, _ = bestk.datasets.make_synthetic(100_000, 8, k=3)
+    certificate = bestk.near_optimal(X[:60], y[:60], 3, within=0.2, n_threads=1).certificate
+    forged = replace(certificate, models=certificate.models[:1] * 1000)
+    forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+    for verify in (forged.verify, lambda X, y, **how: verify_list_batches(forged, [(X, y)], **how)):
+        with pytest.raises(TooLong, match="seconds for its nodes, rules and models"):
+            verify(X, y, n_threads=1, max_seconds=5.0)
+
+
+def test_parts_of_the_largest_models_are_forecast():
+    """Each of them is compared with all models of the list."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=3)
+    certificate = bestk.near_optimal(X, y, 3, within=0.2, n_threads=1).certificate
+    check = ListCheck(certificate, None, Allowance())
+    largest = [np.array([0, i, i + 1]) for i in range(1, 100)]
+    listed = [np.array([200, i]) for i in range(100_000)]
+    with limited(forecast_seconds=0.05), pytest.raises(TooLong, match="rules and models"):
+        check._parts(largest, listed, None, None, 0.0)

@@ -39,7 +39,8 @@ def test_earlier_findings_are_gone(seed):
 
 
 @pytest.mark.parametrize(
-    "kind", [*fuzz_files.ARCHIVES, *fuzz_files.CHECKPOINTS, *fuzz_files.TABLES]
+    "kind",
+    [*fuzz_files.ARCHIVES, *fuzz_files.CHECKPOINTS, fuzz_files.MODEL, *fuzz_files.TABLES],
 )
 def test_unchanged_files_are_fine(kind, tmp_path):
     path = tmp_path / fuzz_files.file_name(kind)
@@ -164,6 +165,35 @@ def test_a_declared_size_that_is_false_is_noticed(tmp_path):
         (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"a": raw}))
         with pytest.raises(ValueError, match="broken"):
             arrays_in(tmp_path / "file.npz")
+
+
+@pytest.mark.parametrize("header", ["1if 1else " * 5000, "-" * 60_000 + "1", "[" * 60_000])
+def test_a_header_that_is_code_says_nothing(tmp_path, header, recwarn):
+    """To parse it gives thousands of warnings."""
+    text = header.encode() + b"\n"
+    raw = b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text
+    (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"a": raw}))
+    with pytest.raises(ValueError, match=r"array 'a' of .* is broken"):
+        arrays_in(tmp_path / "file.npz")
+    assert not recwarn.list
+
+
+def test_half_a_character_is_no_text(tmp_path):
+    raw = fuzz_files._npy(np.array(["ab"])).replace(b"a\0\0\0", b"\0\xd8\0\0")
+    (tmp_path / "file.npz").write_bytes(fuzz_files.archive_of({"X": np.eye(1), "names": raw}))
+    with pytest.raises(ValueError, match="it is no text"):
+        arrays_in(tmp_path / "file.npz")
+
+
+def test_rows_of_all_proofs_of_a_list_have_one_limit(tmp_path, monkeypatch):
+    """A megabyte of ends may stand for a gigabyte of arrays, and a list has many proofs."""
+    (tmp_path / "list.npz").write_bytes(fuzz_files.valid("list"))
+    arrays = arrays_in(tmp_path / "list.npz")
+    for number in range(2):
+        arrays[f"{number}.splits.ends"] = np.zeros(60, dtype=np.int64)
+    monkeypatch.setattr("bestk.base.archive._MOST_ROWS", 100)
+    with pytest.raises(TooLarge, match="rows that lie end to end, too many"):
+        CompletenessCertificate.from_arrays(arrays)
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -8,10 +8,12 @@ bytes are read than they announce, and nothing is ever unpickled.
 import json
 import math
 import os
+import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from tokenize import TokenError
 from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
@@ -59,6 +61,12 @@ class Arrays(dict[str, np.ndarray]):
         """Those whose names begin so, without the beginning."""
         return Arrays({n.removeprefix(prefix): a for n, a in self.items() if n.startswith(prefix)})
 
+    def require_few_rows(self) -> None:
+        """All rows that lie end to end, of all parts, become arrays of their own; see `cut`."""
+        count = sum(array.size for name, array in self.items() if name.endswith(".ends"))
+        if count > _MOST_ROWS:
+            raise TooLarge(f"the file has {count} rows that lie end to end, too many")
+
 
 class _Entry(NamedTuple):
     name: str
@@ -95,9 +103,17 @@ def arrays_in(path: str | Path, max_bytes: int | None = None) -> Arrays:
     `max_bytes`: of all arrays together. By default 4 GiB (or ``BESTK_MAX_BYTES``), and for larger
     files four times their size.
     """
+    require_file(path)
     with open(path, "rb") as file:
         arrays = read_arrays(file, path, max_bytes)
     return Arrays({name: _plain(path, name, array) for name, array in arrays.items()})
+
+
+def require_file(path: str | Path) -> None:
+    """Devices and pipes may never end, and what a name leads to may be one."""
+    kind = os.stat(path).st_mode
+    if not (S_ISREG(kind) or S_ISDIR(kind)):  # to open a folder is an error that says so
+        raise ValueError(f"{path} is a device or a pipe; copy its content to a file first")
 
 
 def read_arrays(file: Any, path: Any, max_bytes: int | None = None) -> dict[str, np.ndarray]:
@@ -163,7 +179,8 @@ def _header(archive: ZipFile, path: Any, entry: _Entry) -> _Header:
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     try:
-        with archive.open(entry.info) as file:
+        with archive.open(entry.info) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a header may be thousands of lines of them
             read = readers[np.lib.format.read_magic(file)]
             shape, is_fortran, dtype = read(file, max_header_size=_HEADER_BYTES)
             start = file.tell()
@@ -200,7 +217,7 @@ def _array(archive: ZipFile, path: Any, entry: _Entry, header: _Header) -> np.nd
         raise ValueError(f"array {entry.name!r} of {path} is broken: it is not true or false")
     if header.dtype.kind == "U":
         code = content.view(np.dtype(np.uint32).newbyteorder(header.dtype.byteorder))
-        if code.max(initial=0) > 0x10FFFF:
+        if code.max(initial=0) > 0x10FFFF or ((code >= 0xD800) & (code < 0xE000)).any():
             raise ValueError(f"array {entry.name!r} of {path} is broken: it is no text")
     try:
         array: np.ndarray = np.ndarray(
@@ -276,7 +293,7 @@ def cut(array: np.ndarray, ends: np.ndarray, most: int = _MOST_ROWS) -> list[np.
     if ends.ndim != 1 or array.ndim != 1 or (ends.size and ends.dtype.kind not in "iu"):
         raise ValueError("the file is broken: rows that lie end to end are not vectors")
     if len(ends) > most:
-        raise TooLarge(f"a file with {len(ends)} rows that lie end to end, too many")
+        raise TooLarge(f"the file has {len(ends)} rows that lie end to end, too many")
     lengths = np.diff(ends.astype(np.int64), prepend=0)
     if (lengths < 0).any() or (int(ends[-1]) if len(ends) else 0) != len(array):
         raise ValueError("the file is broken: rows that lie end to end have the wrong lengths")

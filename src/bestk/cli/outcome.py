@@ -24,7 +24,7 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
         try:
             code = command(*args, **options)
         except _plain_errors() as error:
-            typer.secho(f"bestk: {_words(error)}", err=True, fg="red")
+            say(f"bestk: {_words(error)}", fg="red")
             code = BAD_INPUT
         except KeyboardInterrupt:
             typer.secho("bestk: interrupted before there was a model", err=True, fg="red")
@@ -91,9 +91,11 @@ def list_exit_code(found: "NearOptimal") -> int:
     return 0 if found.complete and (found.within is None or found.best.is_closed) else GAP_LEFT
 
 
-def say(text: str) -> None:
+def say(text: str, **style: Any) -> None:
     """To standard error: standard output is for results."""
-    typer.echo(text, err=True)
+    from bestk.base.printable import printable
+
+    typer.secho(printable(text, keep="\n"), err=True, **style)
 
 
 def write_file(path: File | None, what: str, write: Callable[[File], Any]) -> None:

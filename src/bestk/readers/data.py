@@ -255,7 +255,7 @@ def open_data(
     if weight == target:
         raise DataError(f"{target_option} and --weight both name {target!r}; choose two columns")
     drop = choose_columns("--drop", drop, everywhere)
-    features = choose_columns("--features", features, names)
+    features = set(choose_columns("--features", features, names))
     unused = {target, weight, *drop}
     columns = tuple(
         name for name in first.names if name not in unused and (not features or name in features)
@@ -291,7 +291,8 @@ def open_data(
         columns=columns,
         target=target,
         weight=weight,
-        batch_rows=batch_rows or rows_at_a_time(len(coding.features(columns))),
+        # Text with one level is a column, and no feature.
+        batch_rows=batch_rows or rows_at_a_time(max(len(columns), len(coding.features(columns)))),
         _coding=coding,
         _first=first,
         _row_groups=(first.groups, *(header.groups for header in others)),
@@ -340,7 +341,7 @@ def read_trajectory(
 
 def require_columns(option: str, wanted: Iterable[str], known: Iterable[str]) -> None:
     """All wanted names are known, or an error that names the most similar ones."""
-    known = list(known)
+    known = dict.fromkeys(known)
     for name in wanted:
         if name not in known:
             raise DataError(f"{option}: there is no column {name!r}{hint_for(name, known)}")
@@ -348,8 +349,8 @@ def require_columns(option: str, wanted: Iterable[str], known: Iterable[str]) ->
 
 def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> list[str]:
     """Known names from texts that are names or patterns (``temp_*``), also joined by commas."""
-    known = list(known)
-    chosen = []
+    known = dict.fromkeys(known)  # a table may have a hundred thousand columns
+    chosen: list[str] = []
     for text in texts:
         pieces = text.split(",")
         while pieces:
@@ -363,7 +364,7 @@ def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> l
     return chosen
 
 
-def _matching(name: str, known: list[str]) -> list[str]:
+def _matching(name: str, known: Iterable[str]) -> list[str]:
     """The names that a pattern stands for, or the name itself."""
     if name in known:
         return [name]
@@ -431,7 +432,8 @@ def _headers(files: tuple[File, ...], names: list[str]) -> list[_Header]:
 def _require_alike(header: _Header, first: File, wanted: list[str], drop: list[str]) -> None:
     """A further file has the wanted columns of the first one, and no others."""
     lacking = [name for name in wanted if name in header.lacks]
-    extra = [name for name in header.extra if name not in drop]
+    ignored = set(drop)
+    extra = [name for name in header.extra if name not in ignored]
     if lacking:
         hint = nearest(lacking[0], extra) or "; all files of a table need the same columns"
         raise DataError(f"{header.file} has no column {lacking[0]!r}, as {first} has{hint}")

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from bestk.readers.coding import Coding, is_number
 from bestk.readers.files import DataError, File, for_each
 from bestk.readers.formats.endings import open_source
-from bestk.readers.formats.source import explained, naming
+from bestk.readers.formats.source import explained, naming, rows_at_a_time
 from bestk.readers.missing import Missing
 
 MOST_LEVELS = 200
@@ -44,7 +44,7 @@ def levels_of(
         n_rows = 0
         with naming(file) if len(files) > 1 else nullcontext(), explained(file):
             source = open_source(file)
-            for chunk in source.chunks(columns, _ROWS, True, Coding(levels=seen)):
+            for chunk in source.chunks(columns, rows, True, Coding(levels=seen)):
                 missing.require(chunk, columns, n_rows, len(columns))
                 n_rows += len(chunk)
                 require_few(seen)
@@ -59,7 +59,7 @@ def levels_of(
     if not columns:
         return {}
     total = {column: _Seen() for column in columns}
-    n_rows = 0
+    rows, n_rows = min(_ROWS, rows_at_a_time(len(columns))), 0
     for seen, n_own in for_each(files, read):
         n_rows += n_own
         for column in columns:

@@ -88,7 +88,8 @@ class TablePart:
         """Arrays grow in place, so that rows are never in memory twice."""
         p, names, n_read = self._n_features, self._columns, 0
         X, others = np.empty((0, p)), np.empty((0, len(names) - len(self.features)))
-        chunks = open_source(self.file).chunks(names, rows_at_a_time(p), False, self.coding)
+        rows = rows_at_a_time(max(p, len(names)))
+        chunks = open_source(self.file).chunks(names, rows, False, self.coding)
         for chunk in chunks:
             n = len(X)
             self.missing.require(chunk, names, n_read, len(self.features))

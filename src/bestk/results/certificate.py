@@ -246,6 +246,7 @@ class Certificate(Question):
                 f"the certificate has format version {header['version']}, this bestk reads "
                 f"{VERSION}; use the bestk that wrote it"
             )
+        arrays.require_few_rows()
         tree, splits = proof_of(arrays)
         return cls(
             **{name: value_in(header, name, kind) for name, kind in _PLAIN.items()},

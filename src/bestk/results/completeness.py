@@ -164,6 +164,7 @@ class CompletenessCertificate(Question):
                 f"the list has format version {header['version']}, this bestk reads {VERSION}; "
                 "use the bestk that wrote it"
             )
+        arrays.require_few_rows()
         ends, intercepts = arrays["models.ends"], arrays["models.intercepts"]
         if intercepts.shape != ends.shape or intercepts.dtype.kind != "f":
             raise ValueError("the file is broken: not every model has an intercept")

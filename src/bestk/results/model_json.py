@@ -6,13 +6,15 @@ Numbers are written so that they come back to the last bit; those that JSON lack
 
 import json
 import platform
+import re
 from errno import ENAMETOOLONG
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from bestk.base.archive import VARIABLE, TooLarge, most_bytes, require_file
 from bestk.base.structure import Structure
 from bestk.results.result import HISTORY, Result
 from bestk.results.status import Status
@@ -23,6 +25,9 @@ _NUMBERS = (
     "kkt_residual",
 )  # fmt: skip
 _COUNTS = ("k", "n_nodes")
+_HALF = re.compile("[\ud800-\udfff]")
+_ENLARGED = 32
+"""Python's values take at most so many times the room of the text."""
 _STRUCTURE_NUMBERS = ("matrix", "lower", "upper")
 
 
@@ -78,18 +83,12 @@ def from_json(source: str | Path) -> Result:
     """
     is_text = isinstance(source, str) and source.lstrip().startswith("{")
     where = "the text" if is_text else str(source)
+    text = str(source) if is_text else _text_of(Path(source))
     try:
-        text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
         content = json.loads(text)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{where} is not JSON ({error}); pass what Result.to_json wrote"
-        ) from error
-    except OSError as error:
-        if error.errno != ENAMETOOLONG:
-            raise
-        raise ValueError(
-            "source is neither the name of a file nor what Result.to_json wrote"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"{where} holds no model; pass what Result.to_json wrote")
@@ -106,12 +105,31 @@ def from_json(source: str | Path) -> Result:
         raise ValueError(f"{where} is a broken model: {error}") from error
 
 
+def _text_of(path: Path) -> str | bytes:
+    try:
+        require_file(path)
+        size, most = path.stat().st_size, most_bytes() // _ENLARGED
+        if size > most:
+            raise TooLarge(
+                f"{path} has {size:.3g} bytes, and {most:.3g} are allowed for a model; if you "
+                f"trust the file, raise the environment variable {VARIABLE}"
+            )
+        return path.read_bytes()
+    except OSError as error:
+        if error.errno != ENAMETOOLONG:
+            raise
+        raise ValueError(
+            "source is neither the name of a file nor what Result.to_json wrote"
+        ) from error
+
+
 def _result(content: dict[str, Any]) -> Result:
     p, names = content["n_features"], content["feature_names"]
     support = [term["feature"] for term in content["terms"]]
     values = [float(term["coef"]) for term in content["terms"]]
     at_bounds = content["at_bounds"]
     _require(_is_count(p), "n_features must be a number of features")
+    _require(8 * p <= most_bytes(), f"n_features is {p}, more than memory is allowed for")
     _require(names is None or _are_texts(names), "feature_names must be texts")
     _require(names is None or len(names) == p, f"there must be {p} feature_names")
     features = [*support, *at_bounds]
@@ -120,6 +138,7 @@ def _result(content: dict[str, Any]) -> Result:
     numbers: dict[str, Any] = {name: float(content[name]) for name in _NUMBERS}
     finite = [*values, numbers["intercept"], numbers["objective"]]
     _require(all(map(isfinite, finite)), "coefficients and the objective must be finite")
+    _require(0.0 <= numbers["alpha"] < inf, "alpha must be a number from 0 on")
     _require(all(_is_count(content[name]) for name in _COUNTS), "k and n_nodes must be counts")
     _require(content["status"] in Status.__members__, f"no status is {content['status']!r}")
     _require(isinstance(content["fit_intercept"], bool), "fit_intercept must be true or false")
@@ -182,17 +201,17 @@ def _structure_of(content: dict[str, Any] | None, p: int) -> dict[str, Any]:
         arrays["matrix"] = np.zeros((0, p))
     q, n_groups = len(arrays["lower"]), len(arrays["group_names"])
     chosen = _integers("chosen", content["chosen"])
-    _require(
-        arrays["matrix"].shape == (q, p) and arrays["upper"].shape == (q,),
-        "the constraints are incomplete",
-    )
+    shapes = [arrays[name].shape for name in (*_STRUCTURE_NUMBERS, "constraint_words")]
+    _require(shapes == [(q, p), (q,), (q,), (q,)], "the constraints are incomplete")
+    multipliers = np.array(content["multipliers"], dtype=np.float64)
+    _require(multipliers.shape in ((q,), (0,)), "there must be a multiplier for each constraint")
     for groups in (arrays["groups"], arrays["sides"], chosen):
         _require(((groups >= 0) & (groups < n_groups)).all(), "a group is not there")
     _require(len(arrays["groups"]) == p, f"there must be {p} groups")
     return {
         "structure": Structure.from_arrays({f"structure.{n}": a for n, a in arrays.items()}),
         "chosen": chosen.astype(np.intp),
-        "multipliers": np.array(content["multipliers"], dtype=np.float64),
+        "multipliers": multipliers,
     }
 
 
@@ -220,11 +239,13 @@ def _integers(name: str, values: Any) -> np.ndarray:
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value < 2**62
 
 
 def _are_texts(values: Any) -> bool:
-    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+    """Half of a pair of surrogates is no text: it could not be written to a file or a screen."""
+    is_list = isinstance(values, list) and all(isinstance(value, str) for value in values)
+    return is_list and not any(map(_HALF.search, values))
 
 
 def _require(holds: Any, what: str) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.archive import arrays_in, header_in, value_in
+from bestk.base.archive import Arrays, arrays_in, header_in, naming, value_in
 from bestk.base.structure import Structure
 from bestk.results.certificate import Certificate
-from bestk.results.result import Result
+from bestk.results.result import HISTORY, Result
 from bestk.results.status import Status
 
 # Arrays of a Result have their own entries in the file; everything else is one JSON text.
@@ -47,15 +47,21 @@ def load(path: str | Path, *, max_bytes: int | None = None) -> Result:
     default, or four times the size of a larger file.
     """
     entries = arrays_in(path, max_bytes)
-    run = header_in(entries, "run")
+    with naming(path):
+        run = header_in(entries, "run")
     if not run:
         raise ValueError(
             f"{path} was not written by bestk.storage.save; pass a file that was, and read "
             "certificates with bestk.Certificate.load"
         )
+    with naming(path):
+        return _result(entries, run)
+
+
+def _result(entries: Arrays, run: dict[str, Any]) -> Result:
     values = {f.name: _value(run, f) for f in fields(Result) if f.name in _VALUES}
     if values["status"] not in Status.__members__:
-        raise ValueError(f"{path} is broken: there is no status {values['status']!r}")
+        raise ValueError(f"the file is broken: there is no status {values['status']!r}")
     arrays: dict[str, Any] = {name: entries[name] for name in _ARRAYS}
     arrays |= {name: entries[name] for name in _OF_STRUCTURE if name in entries}
     structure = Structure.from_arrays(entries)
@@ -93,9 +99,11 @@ def _value(run: dict[str, Any], field: Any) -> Any:
 
 def _require_consistent(arrays: dict[str, np.ndarray], structure: Structure | None) -> None:
     """Coefficients are numbers, and what refers to features or groups refers to some."""
-    coef = arrays["coef"]
-    if coef.ndim != 1 or coef.dtype.kind != "f" or arrays["history"].ndim != 1:
+    coef, history = arrays["coef"], arrays["history"]
+    if coef.ndim != 1 or coef.dtype.kind != "f":
         raise ValueError("the file is broken: its coefficients are no vector of numbers")
+    if history.ndim != 1 or history.dtype != HISTORY:
+        raise ValueError("the file is broken: its history is no table of the run")
     _require_numbers("support", arrays["support"], len(coef))
     if structure is not None:
         if np.shape(structure.groups) != coef.shape:

@@ -6,6 +6,7 @@ from threading import Event, Lock, Thread, Timer
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
+from bestk.base.printable import printable
 from bestk.results.gaps import percent
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Counter:
         console: "Console | None" = None,
         delay: float = DELAY,
     ) -> None:
-        self._text, self._unit, self._total = text, unit, total
+        self._text, self._unit, self._total = printable(text), unit, total
         self._screen = _Screen(console, self.render, delay)
         self._lock = Lock()
         self._started: float | None = None
@@ -155,7 +156,7 @@ class Waiting:
     def __init__(
         self, text: str, *, console: "Console | None" = None, delay: float = DELAY
     ) -> None:
-        self._text, self._started = text, perf_counter()
+        self._text, self._started = printable(text), perf_counter()
         self._screen = _Screen(console, self.render, delay)
 
     def __enter__(self) -> Self:

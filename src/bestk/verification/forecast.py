@@ -1,23 +1,25 @@
 """How long a verification will take, said beforehand where it is long."""
 
-from math import comb
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from bestk.results.certificate import Certificate
-from bestk.verification.limits import limits
+from bestk.verification.limits import count_of, limits
 
 # Supports that a core, and a large device, try a second.
 _PER_CORE, _PER_DEVICE = 2.5e9, 5e11
 # Multiplications of a core, and nodes (over features, over groups) in a second.
 _MULTIPLIES, _NODES, _GROUP_NODES = 2e9, 1e6, 1e4
+# Seconds for each entry of the rules, at a node or a choice.
+_PER_ENTRY = 1e-8
 # Seconds that nobody has to be told of.
 _SHORT = 60.0
 
 
 class Work(NamedTuple):
-    """What a proof asks for: supports to try, multiplications, and nodes one after another."""
+    """What a proof asks for: supports to try, multiplications, and what is done one by one."""
 
     supports: float = 0.0
     multiplies: float = 0.0
@@ -31,12 +33,13 @@ class Work(NamedTuple):
         return tried + self.multiplies / _MULTIPLIES / n_threads + self.node_seconds
 
     def __str__(self) -> str:
-        return f"{self.supports:.1e} supports and {self.multiplies:.1e} multiplications"
+        rest = f"{in_words(self.node_seconds)} for its nodes, rules and models"
+        return f"{self.supports:.1e} supports, {self.multiplies:.1e} multiplications and {rest}"
 
 
 def work_of(certificate: Certificate, n_rows: int | None = None) -> Work:
     """About; `n_rows` where the matrix is known by the columns of wide data."""
-    tree, structure, p = certificate.tree, certificate.structure, len(certificate.coef)
+    tree, structure = certificate.tree, certificate.structure
     split = np.asarray(tree.split)
     used = np.bincount(split[split >= 0], minlength=len(certificate.splits)).astype(float)
     sizes = np.array([len(one.features) for one in certificate.splits], dtype=float)
@@ -45,22 +48,34 @@ def work_of(certificate: Certificate, n_rows: int | None = None) -> Work:
     proving = sizes * sizes * other if n_rows is None else sizes * other
     multiplies = float((used * sizes * other).sum())
     multiplies += float(((used > 0) * proving * (1.0 / 3.0 + 2.0 * boxes)).sum())
-    tried, rate = n_supports(certificate), _NODES
     if structure is not None:
-        rate = _GROUP_NODES
-        multiplies += float(used.sum()) * len(structure.matrix) * p
-        if structure.has_groups:  # listed, a fit each, up to a limit
-            listed, tried = min(tried, limits().choices), 0
-            chosen = certificate.k + len(structure.groups_of(certificate.given))
-            size = min(p, chosen * p / structure.n_groups)
-            multiplies += listed * (size**3 + 1e5)
-    return Work(float(tried), multiplies, len(tree) / rate)
+        return _work_of_choices(certificate, multiplies, int(used.sum()))
+    return Work(float(n_supports(certificate)), multiplies, len(tree) / _NODES)
 
 
-def n_supports(certificate: Certificate) -> int:
+def _work_of_choices(certificate: Certificate, multiplies: float, n_bounds: int) -> Work:
+    """With a structure: rules are looked at in every node, and for every choice that is listed."""
+    structure, p = certificate.structure, len(certificate.coef)
+    assert structure is not None
+    multiplies += float(n_bounds * len(structure.matrix) * p)
+    listed = min(n_supports(certificate, limits().choices), limits().choices)
+    tried = 0 if structure.has_groups else n_supports(certificate)
+    if structure.has_groups:  # listed, a fit each
+        chosen = certificate.k + len(structure.groups_of(certificate.given))
+        size = min(p, chosen * p / structure.n_groups)
+        multiplies += listed * (size**3 + 1e5)
+    rows = structure.rows
+    entries = sum(len(row.plus) + len(row.minus) for row in rows) + len(rows) + structure.n_groups
+    growth = structure.n_groups * len(rows)
+    nodes = len(certificate.tree) * (1.0 / _GROUP_NODES + _PER_ENTRY * entries)
+    return Work(float(tried), multiplies, nodes + listed * (_PER_ENTRY * entries + 1e-9 * growth))
+
+
+def n_supports(certificate: Certificate, most_of_cell: float = 0.0) -> int:
     """Supports that have to be tried one by one, about: copies of features are not known here.
 
-    With a structure, choices of groups, as if there were no rules.
+    With a structure, choices of groups, as if there were no rules. Cells with too many to be tried
+    count as `most_of_cell`.
     """
     tree, structure = certificate.tree, certificate.structure
 
@@ -83,11 +98,9 @@ def n_supports(certificate: Certificate) -> int:
     free = m - n_in[tried] - n_out[tried]
     r = np.minimum(certificate.k + count(certificate.free) - n_in[tried], free)
     pairs, counts = np.unique(np.column_stack([free, r]), axis=0, return_counts=True)
-    return sum(
-        comb(m, size) * count
-        for (m, size), count in zip(pairs.tolist(), counts.tolist(), strict=True)
-        if 0 <= size <= m and comb(m, size) <= limits().supports  # more are refused at once
-    )
+    of_cells = [count_of(*pair) for pair in pairs.tolist()]
+    of_cells = [most_of_cell if n == inf else n for n in of_cells]
+    return int(sum(n * cells for n, cells in zip(of_cells, counts.tolist(), strict=True)))
 
 
 def forecast(certificate: Certificate, n_threads: int, n_rows: int | None = None) -> str | None:

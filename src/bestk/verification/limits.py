@@ -4,6 +4,7 @@ None of them decides what is proven, except that a proof beyond a limit is refus
 rounding analysis rests on stands beside it.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -60,6 +61,8 @@ class Limits:
     """Choices of a cell from which on single features are scanned instead of listed."""
     choices: int = 2_000_000
     """Choices of groups that all enumerations of one proof may list, a support each."""
+    choice_entries: int = 1 << 26
+    """Groups, and features, of the choices that one enumeration lists: 512 MB of either."""
     steps_per_choice: int = 32
     """Steps for each of them that listing may take: rules may leave many that come to nothing."""
     factored_multiplies: float = 1e9
@@ -102,3 +105,16 @@ def limited(**changes: Any) -> Iterator[Limits]:
         yield _current
     finally:
         _current = before
+
+
+def count_of(m: int, r: int, most: float | None = None) -> int | float:
+    """How many sets of r out of m; infinity for more than `most`, by default all that are tried.
+
+    Of thousands of features such a number has thousands of digits, and forged proofs have many.
+    """
+    most, count = limits().supports if most is None else most, 1
+    for i in range(min(r, m - r)):
+        count = count * (m - i) // (i + 1)
+        if count > most:
+            return math.inf
+    return count if 0 <= r <= m else 0

@@ -16,6 +16,7 @@ import numpy as np
 
 from bestk.base.cluster.collections import blocks_of, is_collection
 from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
+from bestk.base.printable import printable
 from bestk.base.validation import require_device, require_flag
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
@@ -87,7 +88,7 @@ class Verification:
     def __str__(self) -> str:
         how = "in rational numbers" if self.exact else "rounding accounted for"
         lines = [f"{'Verified' if self.is_valid else 'NOT verified'}, {how}"]
-        lines += [f"  failure: {failure}" for failure in self.failures]
+        lines += [f"  failure: {printable(failure)}" for failure in self.failures]
         lines += [
             f"  objective    {self.objective:.10g}",
             f"  lower bound  {self.lower_bound:.10g}",

@@ -28,6 +28,7 @@ from bestk.cli.options import (
 from bestk.cli.outcome import (
     NOT_VERIFIED,
     helpful,
+    say,
 )
 from bestk.cli.question import (
     batches_of,
@@ -120,7 +121,7 @@ def _plain_warnings() -> Iterator[None]:
     """Warnings as plain sentences, as soon as they are given."""
 
     def show(message: Any, *rest: Any, **more: Any) -> None:
-        typer.echo(as_typed(str(message)), err=True)
+        say(as_typed(str(message)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

@@ -12,7 +12,7 @@ from bestk.base.archive import most_bytes
 from bestk.base.tuning import tuning
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File, opened
-from bestk.readers.formats.packed import largest_batch
+from bestk.readers.formats.packed import most_unpacked, to_messages
 from bestk.readers.formats.source import Block, Source
 from bestk.readers.limits import require_room
 
@@ -101,12 +101,13 @@ def _group_rows(file: Any) -> tuple[int, ...]:
 
 def _require_small_groups(path: File, file: Any, wanted: list[str], groups: Sequence[int]) -> None:
     """A page, which may be all of a column in a row group, is unpacked as a whole."""
+    names = set(wanted)
     for group in groups:
         about = file.metadata.row_group(group)
         if about.total_byte_size <= most_bytes():
             continue
         columns = [about.column(j) for j in range(about.num_columns)]
-        used = [one for one in columns if one.path_in_schema in wanted]
+        used = [one for one in columns if one.path_in_schema in names]
         n_bytes = sum(one.total_uncompressed_size for one in used)
         way = "leave columns out, write smaller row groups"
         require_room(path, n_bytes, f"row group {group}", way)
@@ -125,12 +126,11 @@ def arrow_source(path: File) -> Source:
     ) -> Iterator[np.ndarray]:
         with _arrow_bytes(path) as source:
             if isinstance(path, Path):  # from afar, it would have to come twice
-                require_room(path, largest_batch(source), "a batch", "write smaller batches")
-            _, batches = _arrow_batches(source, use_threads)
-            yield from arrow_chunks(batches, wanted, rows, coding)
+                require_room(path, most_unpacked(source), "a batch", "write smaller batches")
+            yield from arrow_chunks(_arrow_batches(source, use_threads), wanted, rows, coding)
 
     with _arrow_bytes(path) as source:
-        schema, _ = _arrow_batches(source)
+        schema = _arrow_batches(source).schema
         return Source(schema.names, chunks, texts=_texts(schema), strange=_strange(schema))
 
 
@@ -152,18 +152,12 @@ def _arrow_bytes(path: File) -> Any:
     return pa.memory_map(str(path)) if isinstance(path, Path) else path.open()
 
 
-def _arrow_batches(source: Any, use_threads: bool = True) -> tuple[Any, Iterable[Any]]:
-    """Names and types of columns, and the rows."""
+def _arrow_batches(source: Any, use_threads: bool = True) -> Any:
+    """The rows, batch by batch, with the ``schema``: names and types of columns."""
     import pyarrow as pa
 
-    options = pa.ipc.IpcReadOptions(use_threads=use_threads)
-    try:
-        file = pa.ipc.open_file(source, options=options)
-    except pa.ArrowInvalid:  # the other of the two layouts of this format
-        source.seek(0)
-        stream = pa.ipc.open_stream(source, options=options)
-        return stream.schema, stream
-    return file.schema, map(file.get_batch, range(file.num_record_batches))
+    to_messages(source)
+    return pa.ipc.open_stream(source, options=pa.ipc.IpcReadOptions(use_threads=use_threads))
 
 
 def arrow_chunks(

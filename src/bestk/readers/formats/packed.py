@@ -2,7 +2,8 @@
 
 Each message of such a file has a table of buffers (a flatbuffer, see Message.fbs and
 Schema.fbs of Apache Arrow). If they are compressed, each begins with the number of bytes that it
-unpacks to. A batch is unpacked as a whole, so this is looked at before.
+unpacks to. A batch is unpacked as a whole, and dictionaries stay in memory, so this is looked at
+before.
 """
 
 import struct
@@ -10,42 +11,62 @@ from typing import Any
 
 # Numbers of fields in the tables of the format.
 _HEADER_TYPE, _HEADER = 1, 2
-_BATCH_BUFFERS, _BATCH_COMPRESSION, _DICTIONARY_DATA = 2, 3, 1
+_BATCH_BUFFERS, _BATCH_COMPRESSION = 2, 3
+_DICTIONARY_ID, _DICTIONARY_DATA, _IS_DELTA = 0, 1, 2
 _DICTIONARY_BATCH, _RECORD_BATCH = 2, 3
 
 
-def largest_batch(source: Any) -> int:
-    """Bytes that the largest batch, or dictionary, of an open file unpacks to."""
+def to_messages(source: Any) -> None:
+    """Go to the first message of an open file.
+
+    The layout with a table of contents is that of streams behind eight bytes. It is read as one:
+    the table of contents could name other messages than those that were looked at.
+    """
+    source.seek(0)
+    source.seek(8 if bytes(source.read(6)) == b"ARROW1" else 0)
+
+
+def most_unpacked(source: Any) -> int:
+    """Bytes that a batch of an open file and all dictionaries before it unpack to, at most."""
     import pyarrow as pa
 
-    # The layout with a table of contents is that of streams behind eight bytes.
-    is_file = bytes(source.read(6)) == b"ARROW1"
-    source.seek(8 if is_file else 0)
-    largest = 0
+    most = held = 0
+    dictionaries: dict[int, int] = {}
+    to_messages(source)
     try:
         for message in pa.ipc.MessageReader.open_stream(source):
-            largest = max(largest, _unpacked(message.metadata, message.body))
+            own, more = _sizes(memoryview(message.metadata), message.body, dictionaries)
+            held += more
+            most = max(most, own + held)
     except (struct.error, IndexError, pa.ArrowException, OSError):
         pass  # what is broken is for the reader to say
     source.seek(0)
-    return largest
+    return most
 
 
-def _unpacked(metadata: Any, body: Any) -> int:
-    meta = memoryview(metadata)
+def _sizes(meta: memoryview, body: Any, dictionaries: dict[int, int]) -> tuple[int, int]:
+    """(bytes of the batch in a message, bytes by which it makes `dictionaries` larger)"""
     message = _offset(meta, 0)
-    kind = _field(meta, message, _HEADER_TYPE)
-    header = _field(meta, message, _HEADER)
+    kind, header = (_field(meta, message, number) for number in (_HEADER_TYPE, _HEADER))
     if kind is None or header is None or body is None:
-        return 0
-    batch: int | None = _offset(meta, header)
-    if meta[kind] == _DICTIONARY_BATCH and batch is not None:
-        data = _field(meta, batch, _DICTIONARY_DATA)
-        batch = None if data is None else _offset(meta, data)
-    elif meta[kind] != _RECORD_BATCH:
-        return 0
-    buffers = None if batch is None else _field(meta, batch, _BATCH_BUFFERS)
-    if batch is None or buffers is None or _field(meta, batch, _BATCH_COMPRESSION) is None:
+        return 0, 0
+    table = _offset(meta, header)
+    if meta[kind] == _RECORD_BATCH:
+        return _unpacked(meta, table, body), 0
+    if meta[kind] != _DICTIONARY_BATCH:
+        return 0, 0
+    name, data = (_field(meta, table, number) for number in (_DICTIONARY_ID, _DICTIONARY_DATA))
+    delta = _field(meta, table, _IS_DELTA)
+    key = 0 if name is None else struct.unpack_from("<q", meta, name)[0]
+    before = dictionaries.get(key, 0)
+    own = 0 if data is None else _unpacked(meta, _offset(meta, data), body)
+    dictionaries[key] = own + (before if delta is not None and meta[delta] else 0)
+    return 0, dictionaries[key] - before
+
+
+def _unpacked(meta: memoryview, batch: int, body: Any) -> int:
+    buffers = _field(meta, batch, _BATCH_BUFFERS)
+    if buffers is None or _field(meta, batch, _BATCH_COMPRESSION) is None:
         return body.size
     vector = _offset(meta, buffers)
     (count,) = struct.unpack_from("<I", meta, vector)

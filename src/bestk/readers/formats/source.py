@@ -17,6 +17,8 @@ from bestk.readers.files import DataError, File
 
 UNNAMED = "unnamed_column_"
 """Names of columns that have none begin so."""
+_MOST_BATCH = 1 << 30
+"""Bytes of a batch, as float64: a limit from 23,000 columns on."""
 
 
 class Source(NamedTuple):
@@ -51,8 +53,11 @@ def columns_of(features: Iterable[str], target: str, weight: str | None) -> list
 
 
 def rows_at_a_time(p: int) -> int:
-    """Rows of a batch; adding to a Gram matrix costs as much as to multiply a few rows."""
-    return max(tuning().batch_bytes // (8 * p), p // 4, 1)
+    """Rows of a batch; adding to a Gram matrix costs as much as to multiply a few rows.
+
+    A small file may have many rows of very many columns, all alike: no batch takes gigabytes.
+    """
+    return max(tuning().batch_bytes // (8 * p), min(p // 4, _MOST_BATCH // (8 * p)), 1)
 
 
 @contextmanager

@@ -84,7 +84,8 @@ def _plain_csv(
     coding: Coding,
 ) -> Iterator[np.ndarray]:
     all_numbers = coding.levels.keys().isdisjoint(wanted)
-    places = [names.index(name) for name in wanted]
+    place_of = {name: place for place, name in enumerate(names)}
+    places = [place_of[name] for name in wanted]
     # A getter of one place would give its text alone.
     pick = itemgetter(*places) if len(places) > 1 else itemgetter(slice(places[0], places[0] + 1))
     rows = max(min(rows, tuning().text_values // len(names)), 1)

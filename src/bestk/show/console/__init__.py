@@ -22,7 +22,7 @@ from bestk.show.console.models import (
     show_structure,
     show_validation,
 )
-from bestk.show.console.words import stdout
+from bestk.show.console.words import escape, stdout
 
 __all__ = [
     "as_typed",
@@ -30,6 +30,7 @@ __all__ = [
     "data_document",
     "discovery_document",
     "doctor_document",
+    "escape",
     "list_document",
     "model_document",
     "path_document",

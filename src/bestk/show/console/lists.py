@@ -5,12 +5,11 @@ from decimal import ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from bestk.results.gaps import percent
 from bestk.show.console.documents import worse_by
-from bestk.show.console.words import MOST_NAMES, many, stdout, table_of_columns, units
+from bestk.show.console.words import MOST_NAMES, escape, many, stdout, table_of_columns, units
 
 if TYPE_CHECKING:
     from bestk.base.structure import Structure

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from rich.markup import escape
-
-from bestk.show.console.words import stdout
+from bestk.show.console.words import escape, stdout
 
 
 def show_machine(machine: dict[str, Any]) -> None:

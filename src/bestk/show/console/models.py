@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
 
 from bestk.results.gaps import percent, relative_gap
 from bestk.show.console.as_typed import as_typed
-from bestk.show.console.words import MOST_NAMES, many, stdout, table_of_columns, units
+from bestk.show.console.words import MOST_NAMES, escape, many, stdout, table_of_columns, units
 
 if TYPE_CHECKING:
     from bestk.readers.data import Data

@@ -2,8 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from rich import markup
 from rich.console import Console
 from rich.table import Table
+
+from bestk.base.printable import printable
 
 if TYPE_CHECKING:
     from bestk.base.structure import Structure
@@ -14,6 +17,11 @@ MOST_NAMES = 20
 
 def stdout() -> Console:
     return Console(highlight=False)
+
+
+def escape(text: str) -> str:
+    """Names and words in markup: nothing in them is markup, or controls the terminal."""
+    return markup.escape(printable(text))
 
 
 def table_of_columns() -> Table:

@@ -10,7 +10,7 @@ be below the target, as if there were no rules. Every choice below it is part of
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from math import comb
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from bestk.verification.choices.constrained import ConstrainedFits, Exactly
 from bestk.verification.choices.constraints import Constraints
 from bestk.verification.choices.coordinates import Coordinates
 from bestk.verification.choices.rules import Rules, close, list_choices
-from bestk.verification.limits import limits
+from bestk.verification.limits import count_of, limits
 from bestk.verification.numerics.choice import FREE, IN, OUT
 from bestk.verification.supports.enumeration import Enumeration, Unjudged
 from bestk.verification.supports.single import Judge
@@ -103,7 +103,8 @@ class ChoiceEnumeration:
         r = self._room(cell)
         if self.target <= 0.0 or not 0 < r < len(places) or (places >= self.n_live).any():
             return None
-        return np.sort(places) if comb(len(places), r) > limits().listed_choices else None
+        few = count_of(len(places), r, limits().listed_choices) < inf
+        return None if few else np.sort(places)
 
     def _room(self, cell: np.ndarray) -> int:
         """How many more groups may be chosen."""
@@ -114,10 +115,10 @@ class ChoiceEnumeration:
         """Smaller cells that have every choice below the target."""
         r, inside = self._room(cell), np.flatnonzero((cell == IN)[self.owner])
         inside = inside[np.isin(inside, self.members)]
-        count = comb(len(free), r)
-        if count > limits().supports:
-            raise Unjudged(f"it has {count:.1e} supports, too many to try")
-        self.n_supports += count
+        count = count_of(len(free), r)
+        if count == inf:
+            raise Unjudged(f"it has more than {limits().supports:.0e} supports, too many to try")
+        self.n_supports += int(count)
         parts = []
         for support in self.scans.hits(inside, free, r):
             part = np.where(cell == FREE, OUT, cell).astype(np.int8)
@@ -130,21 +131,33 @@ class ChoiceEnumeration:
         self.scans.evidence.allowance.check()
         most = limits().choices
         left, steps_left = most - self.n_listed, most * limits().steps_per_choice - self.n_steps
+        room = max(1, min(self._room(cell), int(np.count_nonzero(cell == FREE))))
+        left = min(left, limits().choice_entries // room)
         chosen, count, steps = list_choices(self.rules, cell, left, steps_left)
         self.n_steps += steps
         if count < 0:
-            raise Unjudged(f"all enumerations have more than {limits().choices} choices, too many")
+            raise self._too_many
         self.n_listed += count
         self.n_supports += count
         inside = np.flatnonzero(cell == IN)
         ranges = self.constraints.ranges(inside, chosen)
         chosen = chosen[ranges.feasible]
         ends = np.cumsum(_sizes(self.starts, inside, chosen))
-        places = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.int64)
+        n_entries = int(ends[-1]) if len(ends) else 0
+        if n_entries > limits().choice_entries:
+            raise self._too_many
+        places = np.empty(n_entries, dtype=np.int64)
         _fill(self.starts, self.members, inside, chosen, places)
         owner = np.full(len(chosen), i)
         sides = ranges.lower[ranges.feasible], ranges.upper[ranges.feasible]
         return _Listed(owner, ends, places, *sides)
+
+    @property
+    def _too_many(self) -> Unjudged:
+        return Unjudged(
+            f"its choices are too many to list, or too large; all enumerations together may list "
+            f"{limits().choices}"
+        )
 
     def _take(self, waiting: list[_Listed], values: list[Any]) -> None:
         """Bound all that wait; supports of one size go together, whatever their cells."""

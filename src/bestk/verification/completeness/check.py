@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.fingerprint import fingerprint
+from bestk.base.printable import printable
 from bestk.base.structure import Row, Structure
 from bestk.base.validation import require_device
 from bestk.results.certificate import Certificate
@@ -62,7 +63,7 @@ class ListVerification:
 
     def __str__(self) -> str:
         lines = [f"{'Verified' if self.is_valid else 'NOT verified'}, rounding accounted for"]
-        lines += [f"  failure: {failure}" for failure in self.failures]
+        lines += [f"  failure: {printable(failure)}" for failure in self.failures]
         others = ", and no other below the threshold" if self.is_valid else ""
         lines += [
             f"  models       {self.n_models}{others}",
@@ -101,7 +102,7 @@ class ListCheck:
 
     def foresee(self, n_threads: int, has_device: bool) -> None:
         """Refuse proofs that take too long together."""
-        work = Work(0.0, 0.0, seconds_of_models(self.certificate.models))
+        work = Work(0.0, 0.0, seconds_of_models(self.certificate.models, self.source.n_rows))
         for proof in self.certificate.proofs:
             work = work.joined(work_of(self._of_size(proof), self.source.n_wide))
         self.allowance.require(work, n_threads, has_device)
@@ -265,13 +266,16 @@ class ListCheck:
         fixed = frozenset(self.certificate.given.tolist())
         parts: set[frozenset[int]] = set()
         waiting = [frozenset(support.tolist()) for support in largest]
-        seen = set(waiting)
+        seen, n_looked_at = set(waiting), 0
         while waiting:
             if len(seen) > limits().parts:
                 self.failures.append(
                     f"the largest models have more than {limits().parts} parts, too many to look at"
                 )
                 return
+            self.allowance.require(Work(0.0, 0.0, 1e-7 * n_looked_at), 1, False)
+            self.allowance.check()
+            n_looked_at += len(wanted)
             support = waiting.pop()
             inside = next((one for one in wanted if one <= support), None)
             if inside is None:

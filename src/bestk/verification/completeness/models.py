@@ -1,12 +1,12 @@
 """The models of a list: well formed, admissible, and none of them a part of another one."""
 
-from itertools import combinations
-from math import comb
+from itertools import accumulate, combinations
 
 import numpy as np
 
 from bestk.base.structure import Structure
 from bestk.results.completeness import CompletenessCertificate, ListedModel
+from bestk.verification.limits import count_of
 
 
 def malformed(c: CompletenessCertificate, p: int) -> list[str]:
@@ -81,10 +81,11 @@ def _flaws_of_choice(
     return found
 
 
-def seconds_of_models(models: tuple[ListedModel, ...]) -> float:
+def seconds_of_models(models: tuple[ListedModel, ...], n_rows: int) -> float:
     """How long it takes to evaluate models and to compare them with each other, about."""
-    n, largest = len(models), max((len(model.support) for model in models), default=0)
-    return 1e-4 * n + 1e-7 * n * min(n, 2 ** min(largest, 60))
+    sizes = [len(model.support) for model in models]
+    n, largest, entries = len(models), max(sizes, default=0), sum(sizes) + 2 * len(models)
+    return 1e-4 * n + 1e-7 * n * min(n, 2 ** min(largest, 60)) + 2e-8 * entries * n_rows
 
 
 def containments(supports: list[frozenset[int]]) -> list[str]:
@@ -95,7 +96,8 @@ def containments(supports: list[frozenset[int]]) -> list[str]:
         found.append("a model is listed twice")
     for i, support in enumerate(supports):
         smaller = [size for size in sizes if size < len(support)]
-        if sum(comb(len(support), size) for size in smaller) > len(known):  # too many to form
+        parts = (count_of(len(support), size, len(known)) for size in smaller)
+        if any(total > len(known) for total in accumulate(parts)):  # too many to form
             has_other = any(other < support for other in known)
         else:
             has_other = any(

@@ -11,7 +11,9 @@ from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate, ListedModel
 from bestk.verification import evidence as data
 from bestk.verification.allowance import Allowance
+from bestk.verification.completeness.models import seconds_of_models
 from bestk.verification.evidence import Evidence
+from bestk.verification.forecast import Work
 from bestk.verification.numerics.matrices import is_wide
 from bestk.verification.numerics.rounding import LONG
 from bestk.verification.threads import summing
@@ -27,6 +29,10 @@ class Rows(NamedTuple):
     @property
     def n_features(self) -> int:
         return self.X.shape[1]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.X)
 
     @property
     def n_wide(self) -> int | None:
@@ -67,7 +73,7 @@ class Batches:
         batches: Iterable[tuple[Any, ...]],
         allowance: Allowance,
     ) -> None:
-        self.certificate, self.allowance = certificate, allowance
+        self.certificate, self.allowance, self.n_rows = certificate, allowance, 0
         rows = data.checked_batches(batches)
         first = list(islice(rows, 1))
         self.rows, self.n_features = chain(first, rows), first[0][0].shape[1] if first else 0
@@ -93,6 +99,10 @@ class Batches:
 
     def _add(self, X, y, weight) -> None:
         self.collected.add(X, y, weight)
+        self.n_rows += len(y)
+        # Models are evaluated before all rows are known, and so before all work is.
+        seconds = seconds_of_models(self.certificate.models, self.n_rows)
+        self.allowance.require(Work(0.0, 0.0, seconds), 1, False)
         for i, model in enumerate(self.certificate.models):
             self.totals[i] += _loss(model, X, y, weight)
         w, about = np.ones(len(y)) if weight is None else weight, y.astype(LONG) - self.origin
@@ -121,6 +131,11 @@ class Gram(NamedTuple):
 
     @property
     def n_features(self) -> int:
+        return len(self.c)
+
+    @property
+    def n_rows(self) -> int:
+        """As many as there are features: to evaluate a model takes a product for each pair."""
         return len(self.c)
 
     @property

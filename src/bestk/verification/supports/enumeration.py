@@ -10,13 +10,13 @@ products cannot judge are projected out of the columns, whose rests are scaled t
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import combinations, pairwise
-from math import comb
+from math import comb, inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestk.verification.evidence import Evidence
-from bestk.verification.limits import limits
+from bestk.verification.limits import count_of, limits
 from bestk.verification.numerics.cells import margins, pass_cells
 from bestk.verification.numerics.choice import FREE, IN, OUT
 from bestk.verification.numerics.matrices import Stored
@@ -79,7 +79,7 @@ class Enumeration:
         """
         counts, done = self._counts(cells), self._contain_known(cells == IN)
         counts = [0 if is_done else count for count, is_done in zip(counts, done, strict=True)]
-        self.n_supports += sum(count for count in counts if count <= limits().supports)
+        self.n_supports += sum(int(count) for count in counts if count < inf)
         few = limits().thread_supports
         small = np.array([i for i, n in enumerate(counts) if n < few and not done[i]], int)
         values = dict.fromkeys(np.flatnonzero(done).tolist(), max(self.target, 0.0))
@@ -99,19 +99,19 @@ class Enumeration:
             found |= has[:, support].all(axis=1)
         return found
 
-    def _counts(self, cells: np.ndarray) -> list[int]:
-        """How many supports each cell has."""
+    def _counts(self, cells: np.ndarray) -> list[int | float]:
+        """How many supports each cell has; infinity for too many."""
         n_free, n_in = (np.count_nonzero(cells == kind, axis=1) for kind in (FREE, IN))
         pairs = np.column_stack([n_free, np.minimum(self.evidence.k - n_in, n_free)])
         different, which = np.unique(pairs, axis=0, return_inverse=True)
-        counts = [comb(*pair) for pair in different.tolist()]
+        counts = [count_of(*pair) for pair in different.tolist()]
         return [counts[i] for i in which.ravel()]
 
     def _cell(self, state: np.ndarray) -> Cell:
         inside, free = np.flatnonzero(state == IN), np.flatnonzero(state == FREE)
         return Cell(inside, free, self.evidence.k - len(inside))
 
-    def _passed(self, cells: np.ndarray, small: np.ndarray, counts: list[int]) -> list[int]:
+    def _passed(self, cells: np.ndarray, small: np.ndarray, counts: list[int | float]) -> list[int]:
         """Which of the small cells are proven in bulk: most have no support that comes close."""
         e = self.evidence
         n_features = np.count_nonzero(cells[small] != OUT, axis=1)
@@ -138,10 +138,9 @@ class Enumeration:
     def value(self, cell: Cell) -> Any:
         """A lower bound on f over inside + (at most r of free); larger supports are no worse."""
         inside, free, r = cell.inside, cell.free, min(cell.r, len(cell.free))
-        count = comb(len(free), r)
         self.evidence.allowance.check()
-        if count > limits().supports:
-            return Unjudged(f"it has {count:.1e} supports, too many to try")
+        if count_of(len(free), r) == inf:
+            return Unjudged(f"it has more than {limits().supports:.0e} supports, too many to try")
         least = max(self.target, 0.0)
         try:
             if least > 0.0:

@@ -1,0 +1,14 @@
+"""Names and words that may come from a stranger's file, as a terminal can show them."""
+
+import re
+
+# Controls, separators of lines, halves of characters, and what changes the direction of writing.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: object, keep: str = "") -> str:
+    """The text with codes in place of what would move the cursor, colour or hide something.
+
+    Of control characters only those of `keep` are left.
+    """
+    return _CONTROL.sub(lambda c: c[0] if c[0] in keep else ascii(c[0])[1:-1], str(text))
