@@ -34,12 +34,14 @@ from bestk.base.validation.scalars import (
     require_device,
     require_flag,
     require_number,
+    require_share,
     require_writable,
 )
 from bestk.base.validation.words import (
     listed,
     nearest,
 )
+from bestk.base.words import counted
 
 __all__ = [
     "as_bounds",
@@ -49,6 +51,7 @@ __all__ = [
     "as_real",
     "as_vector",
     "as_weights",
+    "counted",
     "is_auto",
     "listed",
     "names_of",
@@ -66,6 +69,7 @@ __all__ = [
     "require_numeric_columns",
     "require_rows",
     "require_same_names",
+    "require_share",
     "require_some_weight",
     "require_unmasked",
     "require_writable",
