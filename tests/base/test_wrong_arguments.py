@@ -199,7 +199,15 @@ MISSING = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [1.0, 2
         (lambda: Problem.from_data(X, Y).solve(2, gaptol=1.0), ["did you mean 'gap_tol'?"]),
         (lambda: Problem.from_gram(G, C, YY, feature_names="abcde"), ["feature_names", "'abcde'"]),
         (lambda: Problem.from_gram(G, C, YY, feature_names=[1, 2, 3, 4, 5]), ["got 1 among them"]),
-        (lambda: Problem.from_batches([(X, Y), X]), ["batch 1 is one of ndarray", "[(X, y)]"]),
+        (lambda: bestk.solve(X[:1], Y, 2), ["y has length 24, but there is 1 row of X"]),
+        (lambda: bestk.solve(X, Y, 2, sample_weight=2.0), ["one number for each of the rows of X"]),
+        (lambda: bestk.solve(X, Y, 2).predict(X[0]), ["X.reshape(1, -1) for a single row"]),
+        (lambda: bestk.solve(X, Y, 2, bounds=(None, 1)), ["lower bound is None; use -inf and inf"]),
+        (lambda: bestk.solve(X, Y, 2, include=[True]), ["length 1; give one value", "5 features"]),
+        (lambda: Problem.from_data(X, Y).solve(2, gap=1), ["option 'gap'", "? Options are"]),
+        (lambda: Problem.from_data(X, Y).runner_up(3), ["got one of type int"]),
+        (lambda: bestk.stability(X, Y, 2, fraction=-1), ["fraction must be between 0 and 1"]),
+        (lambda: Problem.from_batches([(X, Y), X]), ["batch 1 is of type ndarray", "[(X, y)]"]),
         (lambda: bestk.solve(X, Y, 2).equation(digits=-1), ["digits must be at least 1"]),
         (lambda: bestk.solve(X, Y, 2).to_latex(digits="a"), ["digits must be a whole number"]),
         (lambda: bestk.near_optimal(X, Y, 2).replacements("q"), ["feature holds names"]),
@@ -215,6 +223,14 @@ MISSING = pd.DataFrame({"a": pd.array([1, None, 3], dtype="Int64"), "b": [1.0, 2
 )  # fmt: skip
 def test_what_where_and_what_to_do(call, words):
     check(call, words)
+
+
+@pytest.mark.parametrize("names", [np.array(NAMES), FRAME.columns, NAMES])
+def test_names_in_any_container(names):
+    assert Problem.from_data(X, Y, feature_names=names).feature_names == tuple(NAMES)
+    assert Problem.from_gram(G, C, YY, feature_names=names).feature_names == tuple(NAMES)
+    found = bestk.stability(X, Y, 1, n_resamples=1, random_state=0, feature_names=names)
+    assert found.names == tuple(NAMES)
 
 
 def test_resume_takes_either_data_or_a_problem(tmp_path):
@@ -320,7 +336,7 @@ LIST = bestk.near_optimal(X, Y, 2).certificate
         (lambda: PROOF.verify_gram(G[:3], C, YY), ["G must be square", "pass X.T @ X"]),
         (lambda: LIST.verify_gram(G, C, -1.0), ["yy must be a finite number >= 0"]),
         (lambda: verify_batches(PROOF, None), ["batches must be an iterable of pairs"]),
-        (lambda: verify_batches(PROOF, (X, Y)), ["batch 0 is one of ndarray", "[(X, y)]"]),
+        (lambda: verify_batches(PROOF, (X, Y)), ["batch 0 is of type ndarray", "[(X, y)]"]),
         (lambda: verify_batches(PROOF, [(X, Y, -Y * Y)]), ["weight of batch 0 must not be neg"]),
         (lambda: bestk.plots.predicted(bestk.solve(X, Y, 2), X, Y[:3]), ["y has length 3"]),
         (

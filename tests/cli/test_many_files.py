@@ -95,7 +95,7 @@ def test_rows_with_missing_values_are_left_out(holed, tmp_path, workers):
     options = ["-t", "price", "--drop", "count", "--missing", "drop"]
     assert run_json("verify", tmp_path / "run.npz", path, *options)["is_valid"] is True
     outcome = run("fit", path, "-k", 3, *options, *workers)
-    words = "are left out" if workers else "3 rows with missing values left out: "
+    words = "are left out" if workers else "3 rows left out, where values are missing: "
     assert words in outcome.stdout
 
 

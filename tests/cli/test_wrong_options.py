@@ -107,7 +107,7 @@ def trajectory(path, times, names):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--validation", "0"], "--validation must be a share between 0 and 1"),
+        (["--validation", "0"], "--validation must be between 0 and 1"),
         (["--validation", "0.001"], "or another share for --validation\n"),
         (["--plot", "found.xyz"], "--plot: there are no pictures in the format .xyz"),
         (["--drop", "x,y"], "no columns besides 't' that could be states"),

@@ -205,7 +205,7 @@ ROWS = "\n".join(f"u{i},{i},{i % 7},{i % 3}" for i in range(30))
         ("a,y\n1,u\n2,v\n", {}, "'y' holds text .* must hold numbers, .* or choose another column"),
         ("a,y\n1;5,2\n2,1\n", {"numeric": ["a"]}, "'a' holds text .*turn it into numbers"),
         ("y\n1\n", {}, "no columns besides 'y' that could be features; name others"),
-        ("a,y\n1,2\n3\n", {}, "row 2 of .* has 1 values, .* 2 columns; correct this row"),
+        ("a,y\n1,2\n3\n", {}, "row 2 of .* has 1 value for 2 columns; correct this row"),
     ],
 )
 @pytest.mark.parametrize("read", [list, lambda data: [part.read() for part in data.parts()]])

@@ -149,7 +149,7 @@ def test_csv_dialects(any_csv_reader, tmp_path, text):
         ("\n1,2\n", "no column names"),
         ("a,y\n", "no rows"),
         ("y\n1\n", "no columns besides 'y'"),
-        ("a,y\n1,2\n3\n", r"row 2 .* has 1 values, but there are 2 columns"),
+        ("a,y\n1,2\n3\n", r"row 2 .* has 1 value for 2 columns"),
         ("a,y\n1,2\n3,4,5\n", r"row 2 .* has 3 values"),
         ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
         ("a,y\n1,2\nParis,4\n", r"'a' holds text \('Paris' in row 2\).*--drop a"),
@@ -209,7 +209,7 @@ def test_a_few_odd_files(frame, tmp_path, monkeypatch):
     np.savez(tmp_path / "objects.npz", X=np.eye(2), y=np.array([1, "a"], dtype=object))
     fails("objects.npz", "holds Python objects")
     np.savez(tmp_path / "names.npz", X=np.eye(2), y=np.ones(2), feature_names=["a"])
-    fails("names.npz", "1 feature_names for 2 columns")
+    fails("names.npz", "shape .1,., but X has 2 columns")
     np.savez(tmp_path / "lengths.npz", a=np.ones(2), y=np.ones(3))
     fails("lengths.npz", "different lengths")
     np.savez(tmp_path / "shape.npz", a=np.ones((2, 2)), y=np.ones(2))

@@ -58,9 +58,9 @@ def test_an_experiment_that_is_not_among_the_data(found):
     ("options", "words"),
     [
         ({"u": np.ones(1500)}, "start"),
-        ({"start": [1.0, 0.0]}, "pass them as u"),
+        ({"start": [1.0, 0.0]}, "pass u, a function"),
         ({"start": [1.0], "u": np.ones(1500)}, "start"),
-        ({"start": [1.0, 0.0], "u": np.ones(9)}, "u has 9 rows for 1500 times"),
+        ({"start": [1.0, 0.0], "u": np.ones(9)}, "u has 9 rows for 1,500 times"),
         ({"start": [1.0, 0.0], "u": np.ones((1500, 2))}, "u gives 2 control inputs"),
         ({"start": [1.0, 0.0], "u": lambda t: [1.0, 2.0]}, "u gives 2 control inputs"),
     ],
@@ -92,9 +92,9 @@ def test_several_trajectories_with_forces_of_their_own():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"u": np.ones(5)}, "u has 5 rows, but the trajectory has 1500"),
+        ({"u": np.ones(5)}, "u has 5 rows, but the trajectory has 1,500"),
         ({"u": np.ones(1500), "control_names": ["x0"]}, "names a state and a control input"),
-        ({"u": np.ones(1500), "control_names": ["a", "b"]}, "must be 1 different strings"),
+        ({"u": np.ones(1500), "control_names": ["a", "b"]}, "must be 1 string, one per control"),
         ({"control_names": ["a"]}, "no control inputs"),
         ({"u": np.full(1500, np.nan)}, "u"),
     ],

@@ -13,7 +13,7 @@ from bestk.sindy import discover
     ("x", "t", "options", "error", "match"),
     [
         (T, 1.0, {}, ValueError, r"x must have two dimensions.*reshape\(-1, 1\)"),
-        (np.ones((3, 4, 5)), 1.0, {}, ValueError, "x must have two dimensions"),
+        (np.ones((3, 4, 5)), 1.0, {}, ValueError, r"several trajectories pass list\(x\)"),
         ([[1, 2], [3]], 1.0, {}, TypeError, "x cannot be read as an array of numbers"),
         (table() * 1j, 1.0, {}, TypeError, "x is complex"),
         (np.where(T[:, None] == 7, np.nan, table()), 1.0, {}, ValueError, "x contains NaN"),
@@ -21,22 +21,39 @@ from bestk.sindy import discover
         ([], 1.0, {}, ValueError, "x is an empty list"),
         ([table(), table(d=3)], 1.0, {}, ValueError, r"x\[1\] has 3 states, but x\[0\] has 2"),
         (table(), None, {}, TypeError, "t is missing"),
-        (table(), 0.0, {}, ValueError, "t is the step between rows; it must be positive"),
-        (table(), -1.0, {}, ValueError, "t must be a finite number >= 0"),
+        (table(), 0.0, {}, ValueError, "t is the step between rows; it must be above 0, got 0"),
+        (table(), -1.0, {}, ValueError, "t is the step between rows; it must be above 0, got -1"),
         (table(), "now", {}, TypeError, "t must be a number"),
         (table(), T[:-1], {}, ValueError, r"t has shape \(59,\), but the trajectory has 60 rows"),
         (table(), np.where(T == 5, np.nan, T), {}, ValueError, "t contains NaN"),
         (table(), np.where(T == 5, 4, T), {}, ValueError, r"t must increase, but t\[5\] = 4"),
         (table(), T * 1j, {}, TypeError, "t is complex"),
-        ([table()] * 2, [1.0], {}, ValueError, "t has 1 entries for 2 trajectories"),
+        ([table()] * 2, [1.0], {}, ValueError, "t has 1 entry for 2 trajectories"),
         ([table()] * 2, [1.0, T[:3]], {}, ValueError, r"t\[1\] has shape"),
         (table(), 1.0, {"names": ["a"]}, ValueError, "names must be 2 strings"),
         (table(), 1.0, {"names": ["a", "a"]}, ValueError, "names must be distinct"),
         (table(), 1.0, {"names": [1, 2]}, ValueError, "names must be 2 strings"),
+        (table(), 1.0, {"names": 2}, ValueError, "names must be 2 strings, one per state, got 2"),
+        (table(), 1.0, {"u": T, "control_names": 1}, ValueError, "must be 1 string, one per contr"),
+        (table(), 1.0, {"control_names": ["a"]}, ValueError, "pass these as u, or leave control_n"),
+        ([table()] * 2, 1.0, {"u": 3.0}, TypeError, "u must be a list of control inputs"),
+        ([table()] * 2, 1.0, {"u": [T, table()]}, ValueError, "columns.*; give all the same"),
+        (table(), 1.0, {"constraint_rhs": [1.0]}, ValueError, "rhs needs constraint_lhs, one row"),
+        (table(1), 1.0, {}, ValueError, "x has 1 row, 1 to fit and 0 for validation"),
+        (
+            table(),
+            1.0,
+            {"include": {2: ["x0"]}},
+            ValueError,
+            "include: there is no equation 2; .*1",
+        ),
+        (table(), 1.0, {"bounds": {"x0": (0, 1)}}, ValueError, "bounds: there is no equation 'x0'"),
         (table(), 1.0, {"degree": 0}, ValueError, "degree must be at least 1"),
         (table(), 1.0, {"degree": 2.5}, TypeError, "degree must be a whole number"),
-        (table(), 1.0, {"validation": 0.0}, ValueError, "validation must be a share between"),
-        (table(), 1.0, {"validation": 1}, ValueError, "validation must be a share between"),
+        (table(), 1.0, {"validation": 0.0}, ValueError, "validation must be between 0 and 1"),
+        (table(), 1.0, {"validation": 1}, ValueError, "validation must be between 0 and 1"),
+        (table(), 1.0, {"validation": -1}, ValueError, "validation must be between 0 and 1"),
+        (table(), 1.0, {"validation": np.nan}, ValueError, "validation must be between 0 and 1"),
         (table(), 1.0, {"validation": "a"}, TypeError, "validation must be a number"),
         (table(), 1.0, {"ks": 3}, TypeError, "ks must be several sizes"),
         (table(), 1.0, {"ks": []}, ValueError, "ks must hold at least one"),
@@ -53,6 +70,12 @@ from bestk.sindy import discover
 def test_bad_input_is_named(x, t, options, error, match):
     with pytest.raises(error, match=match):
         discover(x, t, **options)
+
+
+def test_names_may_be_an_array():
+    names = {"names": np.array(["a", "b"]), "control_names": np.array(["f", "g"])}
+    found = discover(table(), 1.0, degree=1, ks=[1], alphas=[0.1], u=table() ** 2, **names)
+    assert (found.states, found.control_names) == (("a", "b"), ("f", "g"))
 
 
 def test_states_that_rest_at_zero_have_equations_without_terms():

@@ -8,7 +8,7 @@ import numpy as np
 import pysindy as ps
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 from bestk import Status, solve
@@ -192,6 +192,17 @@ def test_clone_pickle_and_parameters():
     assert optimizer.set_params(alpha=0.2) is optimizer
 
 
+def test_names_may_be_an_array():
+    X, Y = small(5)
+    found = OKRidge(k=1, feature_names=np.array(list("abcdef"))).fit(X, Y)
+    assert set(found.results_[0].names) <= set("abcdef")
+
+
+def test_a_summary_before_the_fit():
+    with pytest.raises(NotFittedError):
+        OKRidge().summary()
+
+
 def test_a_search_over_sizes(states):
     """What PySINDy's users do with thresholds."""
     library = ps.PolynomialLibrary(degree=2)
@@ -208,12 +219,22 @@ def test_a_search_over_sizes(states):
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"k": [1, 2]}, ValueError, "k has 2 entries, but there are 3 equations"),
+        ({"k": [1, 2]}, ValueError, "k has 2 entries for 3 equations"),
         ({"k": 1.5}, TypeError, "k must be a whole number"),
         ({"total_k": -1}, ValueError, "total_k must be at least 0"),
         ({"total_k": 1, "include": [0, 1]}, ValueError, "too small|raise k"),
         ({"alpha": -1}, ValueError, "alpha must be"),
+        ({"k": "1"}, TypeError, "k must be a whole number"),
+        ({"k": [1]}, ValueError, "k has 1 entry for 3 equations"),
         ({"feature_names": ["a"]}, ValueError, "feature_names must be 6 strings"),
+        ({"feature_names": 6}, TypeError, "feature_names must be 6 strings"),
+        ({"include": {3: [0]}}, ValueError, "include: there is no equation 3; .* 0 to 2"),
+        ({"constraint_rhs": [1.0]}, ValueError, "constraint_rhs needs constraint_lhs"),
+        (
+            {"constraint_lhs": np.ones((1, 18)), "constraint_rhs": [1.0], "equality": 1},
+            TypeError,
+            "equality must be True or False",
+        ),
     ],
 )
 def test_bad_input_is_named(options, error, match):

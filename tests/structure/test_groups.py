@@ -52,7 +52,7 @@ def test_a_function_needs_names():
 @pytest.mark.parametrize(
     ("groups", "error", "match"),
     [
-        (["u", "v"], ValueError, "groups has 2 labels, but there are 4 features"),
+        (["u", "v"], ValueError, "groups has 2 labels for 4 features"),
         ("uuvv", TypeError, "groups must be 4 labels"),
         (3, TypeError, "groups must be 4 labels"),
         ([["a", "b"], ["c"], "d", "e"], TypeError, "groups holds .*pass {name: columns}"),
@@ -66,7 +66,7 @@ def test_a_function_needs_names():
         ({"c": ["a", "b"]}, ValueError, "there is a column 'c' outside it"),
         (["d", "d", 1, 1], ValueError, "there is a column 'd' outside it"),
         ({"group 1": [0, 1], 1: [2, 3]}, ValueError, "two groups named 'group 1'"),
-        (lambda names: names[:2], ValueError, "groups has 2 labels, but there are 4 features"),
+        (lambda names: names[:2], ValueError, "groups has 2 labels for 4 features"),
         (lambda names: len, TypeError, "groups must be 4 labels"),
     ],
 )

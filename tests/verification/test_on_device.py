@@ -185,7 +185,9 @@ def test_a_long_verification_is_forecast():
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        (0.2, "1 second"),
+        (0.0, "0 seconds"),
+        (0.2, "0.2 seconds"),
+        (1.2, "1 second"),
         (80, "80 seconds"),
         (100, "2 minutes"),
         (7200, "2 hours"),

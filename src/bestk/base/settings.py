@@ -213,5 +213,5 @@ def _unknown(name: str) -> TypeError:
         )
     known = (*_OF_MODELS, *Settings.names())
     return TypeError(
-        f"unknown option {name!r}{nearest(name, known) or ';'} options are {', '.join(known)}"
+        f"unknown option {name!r}{nearest(name, known) or '.'} Options are {', '.join(known)}"
     )

@@ -11,6 +11,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from bestk.base.cluster.client import Cluster
+from bestk.base.words import counted
 
 
 @cache
@@ -127,8 +128,8 @@ class Workers:
     @property
     def words(self) -> str:
         """What does the work."""
-        threads = "1 thread" if self.n_threads == 1 else f"{self.n_threads} threads"
-        threads = threads if self.cluster is None else self.cluster.words
+        here = counted(self.n_threads, "thread")
+        threads = here if self.cluster is None else self.cluster.words
         with_device = threads if self.device is None else f"{self.device.name} and {threads}"
         return f"{with_device} ({self._failure})" if self._failure else with_device
 

@@ -14,6 +14,7 @@ from bestk.base.question import Question
 from bestk.base.settings import Settings
 from bestk.base.structure import Structure
 from bestk.base.threads import Workers
+from bestk.base.validation import counted
 from bestk.choices.form import ChoiceForm, choice_form
 from bestk.choices.incumbent import ChoiceCollector, ChoiceIncumbent, Fits
 from bestk.choices.kernels.propagation import POSSIBLE, propagate, rules_of
@@ -104,10 +105,11 @@ class Prepared:
         names = problem.feature_names
         support = named_features(self.structure, "initial_support", initial_support, names)
         chosen = self.structure.groups_of(np.concatenate([support, self.include, self.free]))
-        counted = len(np.setdiff1d(chosen, self.structure.groups_of(self.free)))
-        if counted > k:
+        size = len(np.setdiff1d(chosen, self.structure.groups_of(self.free)))
+        if size > k:
             raise ValueError(
-                f"initial_support has {counted} groups, but k = {k}; name at most {k}, or raise k"
+                f"initial_support has {counted(size, 'group')}, but k = {k}; name at most {k}, or "
+                "raise k"
             )
         broken = self.structure.broken(chosen)
         if broken:

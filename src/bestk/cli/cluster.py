@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from bestk.base.words import counted
 from bestk.cli.outcome import waiting
 
 # Seconds in which a scheduler has to answer.
@@ -36,7 +37,7 @@ def _started(workers: int, quiet: bool) -> Iterator[Any]:
     """A client of new processes on this machine; they end with the block, whatever ends it."""
     distributed = _silent_dask()
     with ExitStack() as stack:
-        with waiting(f"starting {_counted(workers)}", quiet), _deaf_to_ctrl_c():
+        with waiting(f"starting {counted(workers, 'worker')}", quiet), _deaf_to_ctrl_c():
             cluster = distributed.LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
@@ -120,7 +121,3 @@ def _show_dashboard(client: Any, quiet: bool) -> None:
         return
     with suppress(KeyError):  # a scheduler may have none
         typer.echo(f"dashboard: {client.dashboard_link}", err=True)
-
-
-def _counted(workers: int) -> str:
-    return "1 worker" if workers == 1 else f"{workers} workers"

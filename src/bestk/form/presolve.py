@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.question import Question
-from bestk.base.validation import as_features
+from bestk.base.validation import as_features, counted
 from bestk.form.standard_form import StandardForm
 from bestk.problem.regression import Regression
 
@@ -104,6 +104,14 @@ class Presolved:
         is_small = n_useful <= size or size == len(features)
         excluded = np.isin(support, self.exclude).any()
         return bool(is_small and not excluded and np.isin(self.required, support).all())
+
+    def require_room(self, k: int) -> None:
+        """What must be in a model fits into one of k features."""
+        if len(self.include) > k:
+            raise ValueError(
+                f"include names {counted(len(self.include), 'feature')}, but k = {k}; raise k, or "
+                "include fewer"
+            )
 
     def counted(self, support: np.ndarray) -> int:
         """How many features of a support count towards k."""

@@ -164,7 +164,7 @@ class Regression:
             alpha = require_number("alpha", alpha, least=0.0)
             table = Table.of_collections(X, y, sample_weight, client_for(X, client), feature_names)
             return cls.from_table(table, alpha=alpha, bounds=bounds, fit_intercept=fit_intercept)
-        names = feature_names or names_of(X)
+        names = names_of(X) if feature_names is None else feature_names
         X = as_matrix("X", X)
         require_rows("X", X)
         names = require_names(names, X.shape[1])
@@ -231,7 +231,7 @@ class Regression:
         """
         columns = names_of(G)
         require_same_names("G", _index_of(G), columns, "its columns", "pass X.T @ X")
-        names = feature_names or columns
+        names = columns if feature_names is None else feature_names
         G = np.array(as_matrix("G", G), dtype=np.float64)
         if G.shape[0] != G.shape[1]:
             raise ValueError(f"G must be square, got shape {G.shape}; pass X.T @ X")

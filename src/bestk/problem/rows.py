@@ -17,6 +17,7 @@ from bestk.base.validation import (
     as_matrix,
     as_vector,
     as_weights,
+    counted,
     names_of,
     require_distinct,
     require_finite,
@@ -135,8 +136,8 @@ def checked_batches(batches: Any) -> Iterator[Batch]:
         p = p or X.shape[1]
         if X.shape[1] != p:
             raise ValueError(
-                f"X of batch {i} has {X.shape[1]} columns, earlier batches have {p}; give all "
-                "batches the same columns"
+                f"X of batch {i} has {counted(X.shape[1], 'column')}, earlier batches have {p:,}; "
+                "give all batches the same columns"
             )
         names = names_of(rows)
         require_distinct(names, f" in X of batch {i}")

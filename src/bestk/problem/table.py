@@ -19,8 +19,8 @@ from bestk.base.validation import (
     as_vector,
     as_weights,
     names_of,
-    require_distinct,
     require_finite,
+    require_names,
     require_some_weight,
 )
 from bestk.problem.moments import is_wide
@@ -57,9 +57,8 @@ class Table(NamedTuple):
     def of_collections(cls, X: Any, y: Any, weight: Any, client: Any, names: Any = None) -> "Table":
         """Of Dask arrays or data frames."""
         delayed = _delayed()
-        names = names or names_of(X)
-        require_distinct(names)
         blocks = blocks_of(X, y, weight)
+        names = require_names(names_of(X) if names is None else names, blocks.n_features)
         lengths = [length for length in blocks.lengths if length is not None]
         if len(lengths) < len(blocks.lengths):
             lengths = _computed(

@@ -8,7 +8,7 @@ import numpy as np
 
 from bestk.base.interactive import as_printed
 from bestk.base.structure import Structure
-from bestk.base.validation import as_matrix, names_of, require_count, require_same_names
+from bestk.base.validation import as_matrix, counted, names_of, require_count, require_same_names
 from bestk.results import formula
 from bestk.results.certificate import Certificate
 from bestk.results.criteria import information_criterion
@@ -216,8 +216,8 @@ class Result:
         X = as_matrix("X", X)
         if X.shape[1] != len(self.coef):
             raise ValueError(
-                f"X has {X.shape[1]} columns, but the model has {len(self.coef)}; pass all columns "
-                "of the fit, in their order"
+                f"X has {counted(X.shape[1], 'column')}, but the model has {len(self.coef):,}; "
+                "pass all columns of the fit, in their order"
             )
         return self.intercept + X[:, self.support] @ self.coef[self.support]
 
@@ -394,10 +394,11 @@ def structure_lines(structure: Structure, constraints: Sequence[str] = ()) -> li
 
 
 def _size_in_words(result: Result) -> str:
-    features = f"{len(result.support)} of {len(result.coef)} features"
+    features = f"{len(result.support)} of {counted(len(result.coef), 'feature')}"
     if result.structure is None or not result.structure.has_groups:
         return features
-    return f"{len(result.chosen)} of {result.structure.n_groups} groups ({features})"
+    groups = counted(result.structure.n_groups, "group")
+    return f"{len(result.chosen)} of {groups} ({features})"
 
 
 def _constraint_lines(result: Result) -> list[str]:

@@ -28,7 +28,7 @@ def save(result: Result, path: str | Path) -> None:
     the file is also one that ``bestk verify`` reads.
     """
     if not isinstance(result, Result):
-        raise TypeError(f"result must be a bestk.Result, got one of {type(result).__name__}")
+        raise TypeError(f"result must be a bestk.Result, got one of type {type(result).__name__}")
     run = {name: getattr(result, name) for name in _VALUES} | {"status": result.status.name}
     text = json.dumps(run, default=lambda number: number.item())
     entries = result.certificate.to_arrays() if result.certificate else {}

@@ -13,6 +13,7 @@ from bestk.base.structure import Structure
 from bestk.base.validation import (
     as_features,
     as_matrix,
+    counted,
     names_of,
     pandas_for,
     require_count,
@@ -209,8 +210,8 @@ class NearOptimal:
         free = set(self.free.tolist())
         if len(wanted - free) > self.k:
             raise ValueError(
-                f"support has {len(wanted - free)} features, more than k = {self.k} of this list; "
-                "name fewer, or make a list with a larger k"
+                f"support has {counted(len(wanted - free), 'feature')}, more than k = {self.k} of "
+                "this list; name fewer, or make a list with a larger k"
             )
         original = dict(self.copies)
         wanted = {original.get(j, j) for j in wanted} | set(self.include.tolist()) | free
@@ -237,11 +238,11 @@ class NearOptimal:
         assert structure is not None
         free = structure.groups_of(self.free)
         groups = structure.groups_of(np.concatenate([features, self.include, self.free]))
-        count = len(np.setdiff1d(groups, free))
-        if count > self.k:
+        size = len(np.setdiff1d(groups, free))
+        if size > self.k:
             raise ValueError(
-                f"support has {count} groups, more than k = {self.k} of this list; name fewer, or "
-                "make a list with a larger k"
+                f"support has {counted(size, 'group')}, more than k = {self.k} of this list; name "
+                "fewer, or make a list with a larger k"
             )
         if structure.broken(groups):
             return False
@@ -311,8 +312,8 @@ class NearOptimal:
         X = np.asarray(as_matrix("X", X), dtype=np.float64)
         if X.shape[1] != self.n_features:
             raise ValueError(
-                f"X has {X.shape[1]} columns, but the models have {self.n_features} features; pass "
-                "the columns of the fit, in their order"
+                f"X has {counted(X.shape[1], 'column')}, but the models have "
+                f"{counted(self.n_features, 'feature')}; {way}"
             )
         found = np.empty((len(self), len(X), 3))
         for own, model, ellipsoid in zip(found, self.models, self._ellipsoids, strict=True):
@@ -397,10 +398,11 @@ class NearOptimal:
         return list_summary(self)
 
     def __str__(self) -> str:
-        kind = f"the {len(self)} best of exactly {self.k}" if self.only_k else f"{len(self)} models"
-        structure, unit, total = self.structure, "feature", f"{self.n_features} features"
+        kind = f"the {len(self)} best of exactly {self.k}"
+        kind = kind if self.only_k else counted(len(self), "model")
+        structure, unit, total = self.structure, "feature", counted(self.n_features, "feature")
         if structure is not None and structure.has_groups:
-            unit, total = "group", f"{structure.n_groups} groups ({total})"
+            unit, total = "group", f"{counted(structure.n_groups, 'group')} ({total})"
         lines = [f"bestk: {kind} of {total}"]
         share = "" if self.within is None else f"  ({percent(self.within)} above the best)"
         lines += [
@@ -420,7 +422,7 @@ class NearOptimal:
             lines.append(f"  {word:<12} {shown or 'none'}")
         if self.complete:
             useless = len(self._named(self.useless))
-            lines.append(f"  useless      {useless} {unit}{'s' if useless != 1 else ''}")
+            lines.append(f"  useless      {counted(useless, unit)}")
         copies = [(self.names[a], self.names[b]) for a, b in self.copies[:5]]
         lines += [f"  copies       {copy} repeats {original}" for copy, original in copies]
         lines += [] if structure is None else structure_lines(structure)

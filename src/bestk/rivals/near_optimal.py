@@ -148,10 +148,7 @@ def near_optimal_of(
             )
         presolved = Presolved.of(problem, asked.include, asked.exclude, asked.free)
         presolved, starts = boxed(presolved, k, [], settings)
-        if len(presolved.include) > k:
-            raise ValueError(
-                f"include names {len(presolved.include)} features, but k = {k}; raise k"
-            )
+        presolved.require_room(k)
         request = {"within": within, "below": below, "n_best": n_best, "max_models": max_models}
         search = ListSearch(presolved, k, starts, settings, started, request)
         if n_best is not None:

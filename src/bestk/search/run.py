@@ -56,9 +56,8 @@ def solve_presolved(
     What other searches of the same presolved problem found out is in `lessons`, to which this one
     adds. With a shortlist there is nothing left to search.
     """
-    problem, include = presolved.problem, presolved.include
-    if len(include) > k:
-        raise ValueError(f"include names {len(include)} features, but k = {k}; raise k")
+    presolved.require_room(k)
+    problem = presolved.problem
     lessons = lessons or Lessons(presolved.form)
     incumbent = Incumbent(problem, lessons.fits)
     incumbent.offer(presolved.required)

@@ -8,7 +8,7 @@ import numpy as np
 
 from bestk.base.cluster.client import client_for
 from bestk.base.settings import Advanced, settings_of
-from bestk.base.validation import as_features, is_auto, require_count
+from bestk.base.validation import as_features, counted, is_auto, require_count
 from bestk.choices.run import Prepared, solve_prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
@@ -229,7 +229,9 @@ def resume(
     options["client"] = client_for(X, options.get("client"))
     settings = saved.settings({"checkpoint": checkpoint} | options)
     if problem is not None and not isinstance(problem, Regression):
-        raise TypeError(f"problem must be a bestk.Problem, got one of {type(problem).__name__}")
+        raise TypeError(
+            f"problem must be a bestk.Problem, got one of type {type(problem).__name__}"
+        )
     if (X is None or y is None) if problem is None else (X is not None or y is not None):
         raise TypeError("resume needs the data of the run: either X and y, or problem=")
     if problem is None:
@@ -284,8 +286,8 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     start = as_features("initial_support", initial_support, p, names)
     if presolved.counted(start) > k:
         raise ValueError(
-            f"initial_support has {presolved.counted(start)} features, but k = {k}; name at most "
-            f"{k}, or raise k"
+            f"initial_support has {counted(presolved.counted(start), 'feature')}, but k = {k}; "
+            f"name at most {k}, or raise k"
         )
     if np.isin(start, presolved.exclude).any():
         raise ValueError(
@@ -294,8 +296,8 @@ def _start(presolved: Presolved, k: int, initial_support: Any) -> np.ndarray:
     both = np.union1d(start, presolved.include)
     if presolved.counted(both) > max(k, len(presolved.include)):
         raise ValueError(
-            f"initial_support and include together name more than k = {k} features; name fewer, or "
-            "raise k"
+            f"initial_support and include together name more than {counted(k, 'feature')}; name "
+            "fewer, or raise k"
         )
     return start
 

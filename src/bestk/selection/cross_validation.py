@@ -18,6 +18,7 @@ from bestk.base.settings import Settings, settings_of
 from bestk.base.tuning import tuning
 from bestk.base.validation import (
     as_penalties,
+    counted,
     require_choice,
     require_count,
     require_flag,
@@ -79,8 +80,10 @@ class CrossValidation:
 
     @property
     def standard_error(self) -> np.ndarray:
-        """(a, m) standard error of :attr:`mean`."""
+        """(a, m) standard error of :attr:`mean`; NaN if there is one fold."""
         n_folds = self.errors.shape[2]
+        if n_folds == 1:
+            return np.full(self.mean.shape, np.nan)
         return self.errors.std(axis=2, ddof=1) / np.sqrt(n_folds)
 
     @property
@@ -129,12 +132,13 @@ class CrossValidation:
         """(alpha, k) of the smallest mean error, or of the simplest model near it.
 
         "min" takes the smallest mean error. "one-se" takes the smallest k, and for it the alpha of
-        least error, whose mean error is within one standard error of that smallest one.
+        least error, whose mean error is within one standard error of that smallest one. One fold
+        has no standard error: both rules are the same then.
         """
         require_choice("rule", rule, RULES)
         i, j = np.unravel_index(int(np.argmin(self.mean)), self.mean.shape)
         if rule == "one-se":
-            near = self.mean <= self.mean[i, j] + self.standard_error[i, j]
+            near = self.mean <= self.mean[i, j] + np.nan_to_num(self.standard_error[i, j])
             j = np.flatnonzero(near.any(axis=0))[0]
             i = np.argmin(np.where(near[:, j], self.mean[:, j], np.inf))
         return float(self.alphas[i]), int(self.ks[j])
@@ -159,7 +163,7 @@ class CrossValidation:
         return report.cv_summary(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.measure} over {self.errors.shape[2]} folds (± standard error)"]
+        lines = [f"{self.measure} over {counted(self.errors.shape[2], 'fold')} (± standard error)"]
         lines += [f"{'k':>4}" + "".join(f"{f'alpha {alpha:g}':>24}" for alpha in self.alphas)]
         for j, k in enumerate(self.ks):
             cells = zip(self.mean[:, j], self.standard_error[:, j], strict=True)
@@ -250,6 +254,12 @@ def cross_validate(
         ]
         for row in paths
     ]
+    unknown = np.argwhere(np.isnan(errors))
+    if len(unknown):
+        raise ValueError(
+            f"the measure ({measure}) is NaN on the held-out rows of fold {unknown[0, 1]} (counted "
+            "from 0); choose another scoring, or folds with more rows"
+        )
     return CrossValidation(
         ks=np.array(sizes),
         alphas=np.array(penalties),
@@ -392,6 +402,21 @@ def _require_weights(weight: np.ndarray, splits: Sequence[tuple[np.ndarray, np.n
         )
 
 
+def _require_rows(splits: Sequence[tuple[np.ndarray, np.ndarray]], n: int) -> None:
+    """Rows to fit, and rows to judge by, all of them rows that are there."""
+    for i, split in enumerate(splits):
+        for rows, use in zip(split, ("fit", "judge the fit by"), strict=True):
+            numbers = np.arange(n)[rows] if np.asarray(rows).dtype == bool else np.asarray(rows)
+            where = f"cv: fold {i} (counted from 0)"
+            if numbers.size == 0:
+                raise ValueError(f"{where} has no rows to {use}; leave it out, or give it some")
+            if numbers.min() < -n or numbers.max() >= n:
+                raise ValueError(
+                    f"{where} has row {numbers.max()}, but rows are numbered 0 to {n - 1}; make "
+                    "the folds from the rows of X"
+                )
+
+
 def folds_of_data(
     X: np.ndarray,
     y: np.ndarray,
@@ -406,6 +431,7 @@ def folds_of_data(
     up once. Other schemes, and columns too large or small to square, sum up their training rows.
     """
 
+    _require_rows(splits, len(y))
     if weight is not None:
         _require_weights(weight, splits)
 

@@ -22,18 +22,24 @@ from sklearn.utils.metadata_routing import (
     _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bestk.base.cluster.client import client_for
 from bestk.base.cluster.collections import is_collection
 from bestk.base.settings import Advanced, Settings, settings_of
 from bestk.base.validation import (
     as_real,
+    as_weights,
+    counted,
     names_of,
+    require_choice,
     require_count,
     require_distinct,
+    require_finite,
     require_flag,
     require_numeric_columns,
+    require_same_names,
+    require_some_weight,
     require_unmasked,
 )
 from bestk.problem.rows import Rows
@@ -44,6 +50,7 @@ from bestk.rivals.models import NearOptimal
 from bestk.rivals.near_optimal import near_optimal_of
 from bestk.search.automatic_box import in_box
 from bestk.selection.cross_validation import (
+    RULES,
     CrossValidation,
     cross_validate,
     cross_validate_table,
@@ -75,10 +82,25 @@ class _SparseLinearModel(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """``intercept_ + X coef_`` for rows X (n, p); of a Dask collection, a Dask array."""
         check_is_fitted(self)
         if is_collection(X):
+            self._require_columns(X)
             rows = X.to_dask_array() if hasattr(X, "to_dask_array") else X
             return rows @ self.coef_.T + self.intercept_
-        X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        try:
+            X = validate_data(self, X, reset=False, dtype=[np.float64, np.float32])
+        except ValueError:
+            _require_finite("X", X)  # says more, if that is the reason
+            raise
         return X @ self.coef_.T + self.intercept_
+
+    def _require_columns(self, X: Any) -> None:
+        """Of a Dask collection, what scikit-learn requires of an array."""
+        way = "pass the columns of the fit, in their order"
+        require_same_names("X", names_of(X), self._names(), "the data of the fit", way)
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {counted(X.shape[1], 'column')}, but the data of the fit have "
+                f"{self.n_features_in_:,}; {way}"
+            )
 
     def near_optimal(self, within: float = 0.02, **options: Any) -> NearOptimal | list[NearOptimal]:
         """All models that are nearly as good as the fitted one, for the data of the fit.
@@ -193,13 +215,24 @@ def checked_rows(
             model, X, y, dtype=[np.float64, np.float32], multi_output=multi_output, y_numeric=True
         )
     except (TypeError, ValueError):
-        require_numeric_columns("X", X)  # says more, if that is the reason
+        # These say more, if they are about the reason.
+        require_numeric_columns("X", X)
+        _require_finite("X", X)
+        _require_finite("y", y)
         raise
-    if sample_weight is not None:
-        sample_weight = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True
-        )
-    return X, as_real("y", y), sample_weight
+    weight = as_weights(sample_weight, len(X))
+    if weight is not None:
+        require_some_weight(weight.sum())
+    return X, as_real("y", y), weight
+
+
+def _require_finite(name: str, value: Any) -> None:
+    """An error that names the first value that is NaN or infinite, if there are numbers at all."""
+    try:
+        array = as_real(name, value)
+    except (TypeError, ValueError):
+        return
+    require_finite(name, array, names_of(value))
 
 
 def warn_of_open_gaps(results: list[Result]) -> None:
@@ -474,6 +507,7 @@ class SparseRidgeCV(_SparseLinearModel):
             Passed to the splitter (such as ``groups``) through metadata routing.
         """
         settings = replace(self._settings(), client=client_for(X, self.client))
+        require_choice("rule", self.rule, RULES)
         if is_collection(X):
             many, asked = False, [self._cross_validate_table(X, y, sample_weight, settings)]
         else:

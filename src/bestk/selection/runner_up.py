@@ -36,7 +36,7 @@ def runner_up(
     asked = Asked.taken_from(options)
     settings_of(options).for_many()
     if not isinstance(result, Result):
-        raise TypeError(f"result must be a bestk.Result, got one of {type(result).__name__}")
+        raise TypeError(f"result must be a bestk.Result, got one of type {type(result).__name__}")
     if len(result.coef) != problem.n_features:
         raise ValueError(
             f"result has {len(result.coef)} features, but the problem has {problem.n_features}; "

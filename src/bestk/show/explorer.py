@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from bestk.show.html import Html, and_more, count, fact_list, listed, number, section, table, tag
+from bestk.base.words import counted
+from bestk.show.html import Html, and_more, fact_list, listed, number, section, table, tag
 from bestk.show.plots import percent
 from bestk.show.structure import (
     label_units,
@@ -240,7 +241,7 @@ def _fitted(found, rows):
 def _total(found):
     """Such as "12 groups": what k counts, and how many there are."""
     structure = structure_of(found)
-    return f"{n_units(structure, found.n_features)} {unit_of(structure)}s"
+    return counted(n_units(structure, found.n_features), unit_of(structure))
 
 
 def _introduction(found):
@@ -251,7 +252,7 @@ def _introduction(found):
     for word, some in (("has", found.include), ("lacks", found.exclude)):
         if len(some):
             n = len(np.unique(label[np.asarray(some, dtype=np.int64)]))
-            given = count(n, f"given {unit_of(structure)}")
+            given = counted(n, f"given {unit_of(structure)}")
             text += f" As you asked, every model {word} {given}."
     yield tag("p", text)
     yield tag(
@@ -268,7 +269,7 @@ def _introduction(found):
     borderline = sum(bool(model.is_borderline) for model in found.models)
     if borderline:
         equal = "equals the threshold" if borderline == 1 else "equal the threshold"
-        text = f"{count(borderline, 'model')} {equal} up to rounding, so rounding decided that "
+        text = f"{counted(borderline, 'model')} {equal} up to rounding, so rounding decided that "
         yield tag("p", f"{text}{'it is' if borderline == 1 else 'they are'} listed. The mark is ≈.")
     yield tag("div", id="copies")
     yield tag("noscript", tag("p", "The rest of this page needs JavaScript.", class_="warning"))
@@ -285,7 +286,7 @@ def _in_short(found):
 
 
 def _irreducible(found):
-    models = f"{len(found.models):,} {'model' if len(found.models) == 1 else 'models'}"
+    models = counted(len(found.models), "model")
     worse = percent(_excess(found, found.threshold))
     structure = structure_of(found)
     unit, kind = unit_of(structure), "linear" if structure is None else "admissible linear"

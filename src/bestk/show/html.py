@@ -119,7 +119,3 @@ def plus_minus(mean, error):
         return Html(f"{number(mean)} ± {number(error, 2)}")
     places = max(1 - int(np.floor(np.log10(error))), 0)
     return Html(f"{fixed(mean, places)} ± {fixed(error, places)}")
-
-
-def count(number, one, many=None):
-    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.words import counted
 from bestk.show.axes import BLUE, GREY, RED, axes_or_new, short
 from bestk.show.plots import percent
 from bestk.show.structure import label_units, structure_of, unit_of
@@ -122,7 +123,7 @@ def _draw_dots(ax, found, models):
 def _title(found, models):
     number = len(found.models)
     within = (found.threshold - found.best.objective) / (found.best.objective or 1.0)
-    text = "1 model" if number == 1 else f"{number:,} models"
+    text = counted(number, "model")
     if found.best.objective > 0:
         text += f" within {percent(within)} of the best"
     if not found.complete:

@@ -4,9 +4,10 @@ from decimal import ROUND_FLOOR, Context
 
 import numpy as np
 
+from bestk.base.words import counted
 from bestk.results.criteria import CRITERIA
 from bestk.results.result import grouped_support, uncounted
-from bestk.show.html import Html, count, named, number, table, tag
+from bestk.show.html import Html, named, number, table, tag
 from bestk.show.plots import CRITERION_NAMES, percent
 from bestk.show.structure import free_groups, unit_of
 from bestk.structure.hierarchy import begins_with_digit
@@ -95,9 +96,10 @@ def proof(result):
     tried = int(np.count_nonzero(leaves & tree.enumerated & ~ruled_out))
     bounded = int(np.count_nonzero(leaves & ~ruled_out)) - tried
     text = (
-        f"The certificate holds a tree of {count(len(tree), 'node')} with "
-        f"{count(int(np.count_nonzero(leaves)), 'leaf', 'leaves')}: {bounded} with a lower bound, "
-        f"{tried} where every {'admissible ' * (result.structure is not None)}model left was tried"
+        f"The certificate holds a tree of {counted(len(tree), 'node')} with "
+        f"{counted(int(np.count_nonzero(leaves)), 'leaf', 'leaves')}: {bounded} with a lower "
+        f"bound, {tried} where every {'admissible ' * (result.structure is not None)}model left "
+        "was tried"
     )
     text += f", {ruled_out.sum()} that the rules or k leave empty." if ruled_out.any() else "."
     if not result.is_closed:

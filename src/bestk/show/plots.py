@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.validation import as_vector
+from bestk.base.validation import as_vector, counted
 from bestk.show.axes import (
     BLUE,
     COLOURS,
@@ -183,7 +183,8 @@ def coefficients(path: Any, ax: Any = None, scale: Any = None) -> Any:
         label_ends(ax, lines, names)
     else:
         outer_legend(ax, lines, names)
-    ax.set_title("1 feature enters" if len(features) == 1 else f"{len(features)} features enter")
+    enter = "enters" if len(features) == 1 else "enter"
+    ax.set_title(f"{counted(len(features), 'feature')} {enter}")
     ax.set_xlabel(k_label(path.results))
     ax.set_ylabel("coefficient" if scale is None else "scaled coefficient")
     return ax

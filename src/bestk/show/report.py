@@ -13,7 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from bestk.base.interactive import Page
-from bestk.base.validation import require_choice
+from bestk.base.validation import counted, require_choice
 from bestk.results.criteria import CRITERIA
 from bestk.show import plots
 from bestk.show.html import (
@@ -169,7 +169,7 @@ def cv_page(cv: Any, *, title: str | None = None) -> str:
     """
     picture = ("Error against size", lambda ax: plots.cross_validation(cv, ax))
     return page(
-        title or f"Cross-validation over {cv.errors.shape[2]} folds",
+        title or f"Cross-validation over {counted(cv.errors.shape[2], 'fold')}",
         cv_verdict(cv),
         section("Choice", _choices(cv)),
         section("Pictures", figures([picture])),

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from bestk.base.structure import Structure
+from bestk.base.words import counted
 from bestk.results.result import active_constraints, uncounted
-from bestk.show.html import Html, count, listed, named, number, section, table, tag
+from bestk.show.html import Html, listed, named, number, section, table, tag
 
 # Rules, constraints or groups, and features of a group, that a page lists.
 _MOST_LISTED, _MOST_MEMBERS = 50, 30
@@ -162,7 +163,7 @@ def _listed(texts):
 
 def _and_more(total, one):
     if total > _MOST_LISTED:
-        yield tag("p", f"... and {count(total - _MOST_LISTED, f'more {one}')}.")
+        yield tag("p", f"... and {counted(total - _MOST_LISTED, f'more {one}')}.")
 
 
 def free_groups(result: Any) -> int:

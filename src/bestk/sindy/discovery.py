@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.interactive import Latex, as_printed
-from bestk.base.validation import as_real, as_vector
+from bestk.base.validation import as_real, as_vector, counted
 from bestk.results import formula
 from bestk.results.gaps import PERFECT_FIT, percent
 from bestk.results.result import Result
@@ -330,7 +330,8 @@ class Discovery:
         unproven = [result for result in self.results if not result.is_proven]
         gap, count = percent(max(result.gap for result in self.results)), self.scores.size
         text = (
-            f"{len(self.terms)} candidate terms; k and alpha were chosen from {count} models, "
+            f"{counted(len(self.terms), 'candidate term')}; k and alpha were chosen from "
+            f"{counted(count, 'model')}, "
             f"{round(self.share_proven * count)} of them proven."
         )
         if not unproven:

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from pysindy.optimizers import BaseOptimizer
+from sklearn.utils.validation import check_is_fitted
 
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import (
     as_real,
+    counted,
     require_count,
     require_distinct,
     require_flag,
@@ -27,6 +29,9 @@ from bestk.sindy.patience import Patience
 from bestk.sindy.rows import Rows
 from bestk.sindy.stacked import cross_constraints, solve_stacked, split_up, stacked_asked
 from bestk.structure.asked import Asked
+
+# Options that may be given as {equation: value}.
+_PER_EQUATION = ("bounds", "include", "exclude", "free", "rules", "constraints")
 
 
 class OKRidge(BaseOptimizer):
@@ -197,12 +202,12 @@ class OKRidge(BaseOptimizer):
         sizes = self._sizes(n_equations, x.shape[1])
         alphas = _one_each("alpha", self.alpha, n_equations)
         guesses = self._guesses(n_equations, x.shape[1])
-        require_distinct_terms(self.feature_names)
+        require_equations(n_equations, {name: getattr(self, name) for name in _PER_EQUATION})
         first = Problem.from_data(
             x,
             y[:, 0],
             sample_weight=sample_weight,
-            feature_names=require_names(self.feature_names, x.shape[1]),
+            feature_names=require_names(self.feature_names, x.shape[1], require_distinct_terms),
         )
         targets = [first, *(first.with_target(y[:, i]) for i in range(1, n_equations))]
         self.problems_ = [
@@ -237,7 +242,7 @@ class OKRidge(BaseOptimizer):
             return path
 
         questions = [question(i) for i in range(n_equations)]
-        if self.constraint_lhs is not None:
+        if self.constraint_lhs is not None or self.constraint_rhs is not None:
             self._solve_together([one.asked for one in questions], sizes, settings)
             return
         paths = run_jobs(solve, questions, settings, self.n_jobs)
@@ -299,8 +304,8 @@ class OKRidge(BaseOptimizer):
         guess = np.atleast_2d(as_real("initial_guess", self.initial_guess))
         if guess.shape != (n_equations, n_terms):
             raise ValueError(
-                f"initial_guess has shape {guess.shape}, but there are {n_equations} equations of "
-                f"{n_terms} terms; pass an array of shape {(n_equations, n_terms)}"
+                f"initial_guess has shape {guess.shape}; pass an array of shape "
+                f"{(n_equations, n_terms)}, a row for each equation and a column for each term"
             )
         return [np.flatnonzero(row) for row in guess]
 
@@ -310,6 +315,7 @@ class OKRidge(BaseOptimizer):
         PySINDy does not tell an optimizer what its terms are called: ``model.get_feature_names()``
         has the names. Without them, and without the option `feature_names`, terms are numbered.
         """
+        check_is_fitted(self, "results_")
         names = require_names(feature_names, self.n_features_in_)
         lines = [f"{'equation':>8} {'terms':>5} {'objective':>13} {'gap':>9} {'R²':>10}  status"]
         for i, r in enumerate(self.results_):
@@ -385,12 +391,12 @@ def _choices(values: list[np.ndarray], paths: list[Path], total_k: int) -> list[
 
 def _one_each(name: str, option: Any, n_equations: int) -> list:
     """An option that may be given once for all equations or in a list."""
-    if not isinstance(option, Sequence | np.ndarray):
+    if isinstance(option, str) or not isinstance(option, Sequence | np.ndarray):
         return [option] * n_equations
     if len(option) != n_equations:
         raise ValueError(
-            f"{name} has {len(option)} entries, but there are {n_equations} equations; pass one "
-            "entry per equation, or one value for all"
+            f"{name} has {counted(len(option), 'entry', 'entries')} for "
+            f"{counted(n_equations, 'equation')}; pass one entry per equation, or one value for all"
         )
     return list(option)
 
@@ -398,6 +404,17 @@ def _one_each(name: str, option: Any, n_equations: int) -> list:
 def of_equation(option: Any, equation: int) -> Any:
     """An option that may be given for all equations at once or as {equation: value}."""
     return option.get(equation) if isinstance(option, Mapping) else option
+
+
+def require_equations(n_equations: int, options: Mapping[str, Any]) -> None:
+    """What is asked of an equation that is not there would be forgotten."""
+    for name, option in options.items():
+        for key in option if isinstance(option, Mapping) else ():
+            if key not in range(n_equations):
+                raise ValueError(
+                    f"{name}: there is no equation {key!r}; equations are numbered 0 to "
+                    f"{n_equations - 1}"
+                )
 
 
 def require_distinct_terms(terms: Any) -> None:

@@ -13,7 +13,13 @@ from pysindy.optimizers import BaseOptimizer
 from sklearn.exceptions import ConvergenceWarning
 
 from bestk.base.settings import Settings, settings_of
-from bestk.base.validation import as_penalties, require_choice, require_count, require_number
+from bestk.base.validation import (
+    as_penalties,
+    counted,
+    require_choice,
+    require_count,
+    require_share,
+)
 from bestk.results.criteria import CRITERIA
 from bestk.results.result import Result
 from bestk.selection.estimators import warn_of_open_gaps
@@ -22,9 +28,10 @@ from bestk.selection.path import Path, as_sizes
 from bestk.selection.problem import Problem
 from bestk.sindy.differentiation import least_rows, method_for
 from bestk.sindy.discovery import Discovery
-from bestk.sindy.optimizer import OKRidge, of_equation, require_distinct_terms
+from bestk.sindy.optimizer import OKRidge, of_equation, require_distinct_terms, require_equations
 from bestk.sindy.patience import Patience
 from bestk.sindy.scoring import scores_of
+from bestk.sindy.stacked import cross_constraints
 from bestk.sindy.trajectories import Trajectories
 
 
@@ -132,9 +139,7 @@ def discover(
     (True, 1.0)
     """
     data = Trajectories.of(x, t, names, u, control_names)
-    validation = require_number("validation", validation, least=0.0)
-    if not 0.0 < validation < 1.0:
-        raise ValueError(f"validation must be a share between 0 and 1, got {validation:g}")
+    validation = require_share("validation", validation, such_as=0.33)
     training, held_out = data.split(validation)
     _require_rows(training, held_out, least_rows(differentiation))
     library = _library(library, degree)
@@ -150,6 +155,11 @@ def discover(
         }
     )
     sizes, penalties = as_sizes("ks", ks), as_penalties(alphas)
+    asked = {
+        "bounds": bounds, "include": include, "exclude": exclude, "free": free, "rules": rules,
+        "constraints": constraints,
+    }  # fmt: skip
+    require_equations(len(data.names), asked)
 
     rows, unseen = _rows(training, library, method), _rows(held_out, library, method)
     penalties = as_penalties([alpha * rows.smallest for alpha in penalties])
@@ -157,14 +167,15 @@ def discover(
     require_distinct_terms(terms)
     sizes = sorted({min(k, len(terms)) for k in sizes})
     patience = Patience()
-    asked = {
-        "bounds": bounds, "include": include, "exclude": exclude, "free": free, "rules": rules,
-        "constraints": constraints,
-    }  # fmt: skip
     cross = {
         "constraint_lhs": constraint_lhs, "constraint_rhs": constraint_rhs,
         "constraint_order": constraint_order, "equality": equality,
     }  # fmt: skip
+    if constraint_lhs is not None or constraint_rhs is not None:
+        # They are part of the last search only, but what is wrong with them is said before.
+        cross_constraints(
+            constraint_lhs, constraint_rhs, constraint_order, equality, len(data.names), len(terms)
+        )
     grids = _grids(rows, terms, sizes, penalties, asked, settings, n_jobs, patience)
     scores = np.array(
         [
@@ -355,8 +366,8 @@ def _require_rows(training: Trajectories, held_out: Trajectories, least: int) ->
         if min(len(first), len(last)) < least:
             where = f"x[{i}]" if training.are_many else "x"
             raise ValueError(
-                f"{where} has {len(first) + len(last)} rows, {len(first)} to fit and {len(last)} "
-                f"for validation, but derivatives need {least} in each part; use longer "
-                "trajectories, another validation share, or "
+                f"{where} has {counted(len(first) + len(last), 'row')}, {len(first):,} to fit and "
+                f"{len(last):,} for validation, but derivatives need {least} in each part; use "
+                "longer trajectories, another validation share, or "
                 "differentiation=pysindy.FiniteDifference(), which needs 3"
             )

@@ -12,7 +12,14 @@ import numpy as np
 
 from bestk.base.settings import Settings
 from bestk.base.structure import Row, Structure
-from bestk.base.validation import as_features, as_matrix, as_vector, require_choice
+from bestk.base.validation import (
+    as_features,
+    as_matrix,
+    as_vector,
+    counted,
+    require_choice,
+    require_flag,
+)
 from bestk.results.result import Result, Snapshot
 from bestk.selection.problem import Problem
 from bestk.structure.asked import Asked
@@ -27,14 +34,18 @@ def cross_constraints(
     lhs: Any, rhs: Any, order: str, equality: bool, n_equations: int, n_terms: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(matrix, lower, upper) of constraints in PySINDy's format, in the order "target"."""
+    if lhs is None:
+        raise ValueError("constraint_rhs needs constraint_lhs, one row for each of its numbers")
     require_choice("constraint_order", order, ORDERS)
+    require_flag("equality", equality)
     matrix = np.array(as_matrix("constraint_lhs", lhs), dtype=np.float64)
     wanted = n_equations * n_terms
     if matrix.shape[1] != wanted:
         raise ValueError(
-            f"constraint_lhs has {matrix.shape[1]} columns, but {n_equations} equations of "
-            f"{n_terms} terms have {wanted} coefficients; give it a column for each of them, in "
-            f"the order that constraint_order says"
+            f"constraint_lhs has {counted(matrix.shape[1], 'column')}, but "
+            f"{counted(n_equations, 'equation')} of {counted(n_terms, 'term')} have {wanted:,} "
+            "coefficients; give it a column for each of them, in the order that constraint_order "
+            "says"
         )
     if rhs is None:
         raise ValueError("constraint_lhs needs constraint_rhs, one number for each of its rows")
@@ -85,7 +96,7 @@ def stacked_asked(
     """What is asked of each equation, and of all together, in numbers of the stacked problem."""
     d, rows, words = len(asked), list[Row](), list[str]()
     matrix, lower, upper = [cross[0]], [cross[1]], [cross[2]]
-    texts = [f"{len(cross[0])} constraints across equations"]
+    texts = [f"{counted(len(cross[0]), 'constraint')} across equations"]
     sides: dict[str, list[int]] = {"include": [], "exclude": [], "free": []}
     for i, one in enumerate(asked):
         shift = i * n_terms
@@ -105,9 +116,9 @@ def stacked_asked(
         block = np.zeros((len(own.matrix), d * n_terms))
         block[:, shift : shift + n_terms] = own.matrix
         matrix, lower, upper = [*matrix, block], [*lower, own.lower], [*upper, own.upper]
-        counted = np.setdiff1d(np.arange(shift, shift + n_terms), sides["free"])
-        rows.append(Row(counted, np.zeros(0, dtype=np.intp), sizes[i], len(words)))
-        words.append(f"equation {i}: at most {sizes[i]} terms")
+        limited = np.setdiff1d(np.arange(shift, shift + n_terms), sides["free"])
+        rows.append(Row(limited, np.zeros(0, dtype=np.intp), sizes[i], len(words)))
+        words.append(f"equation {i}: at most {counted(sizes[i], 'term')}")
     called = names or tuple(f"x{j}" for j in range(n_terms))
     structure = Structure(
         groups=np.arange(d * n_terms),

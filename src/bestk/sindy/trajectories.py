@@ -1,12 +1,19 @@
 """Trajectories as users have them: arrays or data frames, times or a step, one or several."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from bestk.base.validation import as_matrix, as_real, names_of, require_finite, require_number
+from bestk.base.validation import (
+    as_matrix,
+    as_real,
+    counted,
+    names_of,
+    require_finite,
+    require_number,
+)
 
 # Times are even if no step differs from their mean by more than this share of it.
 _EVEN = 1e-3
@@ -45,6 +52,8 @@ class Trajectories:
     ) -> "Trajectories":
         """Checked copies of the data; errors name the argument and say what to do."""
         are_many = isinstance(x, list | tuple) and all(np.ndim(part) == 2 for part in x)
+        if isinstance(x, np.ndarray) and x.ndim == 3:
+            raise ValueError("x must have two dimensions; for several trajectories pass list(x)")
         parts = list(x) if are_many else [x]
         if not parts:
             raise ValueError("x is an empty list; pass at least one trajectory")
@@ -54,8 +63,8 @@ class Trajectories:
         for label, state in zip(labels, states, strict=True):
             if state.shape[1] != d:
                 raise ValueError(
-                    f"{label} has {state.shape[1]} states, but x[0] has {d}; give all trajectories "
-                    "the same columns"
+                    f"{label} has {counted(state.shape[1], 'state')}, but x[0] has {d}; give all "
+                    "trajectories the same columns"
                 )
         times = _times(t, states, are_many)
         controls = None if u is None else _controls(u, states, are_many)
@@ -127,8 +136,10 @@ def new_control(u: Any, t: np.ndarray, n_inputs: int) -> Callable[[float], np.nd
         return None
     if u is None or n_inputs == 0:
         raise ValueError(
-            f"the equations have {n_inputs} control inputs; "
-            + ("leave u out" if n_inputs == 0 else "pass them as u, a function or rows at times t")
+            "the equations have no control inputs; leave u out"
+            if n_inputs == 0
+            else f"the equations have {counted(n_inputs, 'control input')}; pass u, a function of "
+            "time or rows at times t"
         )
     if callable(u):
         control = lambda time: np.asarray(u(time), dtype=np.float64).reshape(-1)  # noqa: E731
@@ -136,12 +147,15 @@ def new_control(u: Any, t: np.ndarray, n_inputs: int) -> Callable[[float], np.nd
     else:
         rows = _states("u", np.asarray(u)[:, None] if np.ndim(u) == 1 else u)
         if len(rows) != len(t):
-            raise ValueError(f"u has {len(rows)} rows for {len(t)} times; pass one row per time")
+            raise ValueError(
+                f"u has {counted(len(rows), 'row')} for {counted(len(t), 'time')}; pass one row "
+                "per time"
+            )
         control, n_given = _between(t, rows), rows.shape[1]
     if n_given != n_inputs:
         raise ValueError(
-            f"u gives {n_given} control inputs, but the equations have {n_inputs}; pass one number "
-            "for each of them"
+            f"u gives {counted(n_given, 'control input')}, but the equations have {n_inputs}; pass "
+            "one number for each of them"
         )
     return control
 
@@ -159,11 +173,11 @@ def _states(label: str, x: Any) -> np.ndarray:
 
 
 def _controls(u: Any, states: list[np.ndarray], are_many: bool) -> list[np.ndarray]:
+    if are_many and not isinstance(u, Sequence | np.ndarray):
+        raise TypeError("u must be a list of control inputs, one entry per trajectory, as x is")
     parts = list(u) if are_many else [u]
     if len(parts) != len(states):
-        raise ValueError(
-            f"u has {len(parts)} entries for {len(states)} trajectories; pass one per trajectory"
-        )
+        raise ValueError(_one_each("u", len(parts), len(states)))
     labels = [f"u[{i}]" for i in range(len(parts))] if are_many else ["u"]
     controls = []
     for label, part, x in zip(labels, parts, states, strict=True):
@@ -171,12 +185,14 @@ def _controls(u: Any, states: list[np.ndarray], are_many: bool) -> list[np.ndarr
         control = _states(label, np.asarray(part)[:, None] if is_vector else part)
         if len(control) != len(x):
             raise ValueError(
-                f"{label} has {len(control)} rows, but the trajectory has {len(x)}; pass the "
-                "control inputs at the times of its rows"
+                f"{label} has {counted(len(control), 'row')}, but the trajectory has {len(x):,}; "
+                "pass the control inputs at the times of its rows"
             )
         controls.append(control)
     if len({control.shape[1] for control in controls}) > 1:
-        raise ValueError("u has different numbers of columns in different trajectories")
+        raise ValueError(
+            "u has different numbers of columns in different trajectories; give all the same"
+        )
     return controls
 
 
@@ -184,23 +200,22 @@ def _control_names(names: Any, u: Any, controls: list[np.ndarray] | None) -> tup
     """Names that were given, those of a data frame, or u0, u1, ..."""
     if controls is None:
         if names is not None:
-            raise ValueError("control_names are given, but no control inputs u")
+            raise ValueError(
+                "control_names are given, but no control inputs; pass these as u, or leave "
+                "control_names out"
+            )
         return ()
     count = controls[0].shape[1]
     known = names_of(u[0] if isinstance(u, list | tuple) else u)
-    names = names or known or [f"u{i}" for i in range(count)]
-    names = (names,) if isinstance(names, str) else tuple(names)
-    if len(set(names)) != count or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"control_names must be {count} different strings, got {names}")
-    return names
+    if names is None:
+        names = known or [f"u{i}" for i in range(count)]
+    return _distinct("control_names", names, count, "control input")
 
 
 def _times(t: Any, states: list[np.ndarray], are_many: bool) -> list[np.ndarray]:
     if are_many and isinstance(t, list | tuple):
         if len(t) != len(states):
-            raise ValueError(
-                f"t has {len(t)} entries for {len(states)} trajectories; pass one per trajectory"
-            )
+            raise ValueError(_one_each("t", len(t), len(states)))
         labels = [f"t[{i}]" for i in range(len(t))]
         return [_times_of(*each) for each in zip(labels, t, states, strict=True)]
     return [_times_of("t", t, x) for x in states]
@@ -211,14 +226,14 @@ def _times_of(label: str, t: Any, x: np.ndarray) -> np.ndarray:
     if t is None:
         raise TypeError(f"{label} is missing; pass the times of the rows or the step between them")
     if np.ndim(t) == 0:
-        step = require_number(label, t, least=0.0)
-        if step == 0.0:
-            raise ValueError(f"{label} is the step between rows; it must be positive")
+        step = require_number(label, t, least=-np.inf)
+        if step <= 0.0:
+            raise ValueError(f"{label} is the step between rows; it must be above 0, got {step:g}")
         return step * np.arange(len(x))
     times = np.array(as_real(label, t), dtype=np.float64)
     if times.shape != (len(x),):
         raise ValueError(
-            f"{label} has shape {times.shape}, but the trajectory has {len(x)} rows; "
+            f"{label} has shape {times.shape}, but the trajectory has {counted(len(x), 'row')}; "
             "pass one time per row"
         )
     require_finite(label, times)
@@ -240,12 +255,26 @@ def _names(names: Any, parts: Sequence[Any], d: int) -> tuple[str, ...]:
         if len(known) > 1:
             raise ValueError("x has trajectories with different column names; give all the same")
         names = known.pop() or [f"x{i}" for i in range(d)]
-    names = (names,) if isinstance(names, str) else tuple(names)
-    if len(names) != d or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names must be {d} strings, one per state, got {names}")
-    if len(set(names)) < d:
-        raise ValueError(f"names must be distinct, got {names}; rename those that are equal")
-    return names
+    return _distinct("names", names, d, "state")
+
+
+def _distinct(word: str, names: Any, count: int, of: str) -> tuple[str, ...]:
+    names = (names,) if isinstance(names, str) else names
+    known = tuple(names) if isinstance(names, Iterable) else ()
+    if len(known) != count or not all(isinstance(name, str) for name in known):
+        raise ValueError(
+            f"{word} must be {counted(count, 'string')}, one per {of}, got {known or names!r}"
+        )
+    if len(set(known)) < count:
+        raise ValueError(f"{word} must be distinct, got {known}; rename those that are equal")
+    return tuple(map(str, known))
+
+
+def _one_each(word: str, given: int, wanted: int) -> str:
+    return (
+        f"{word} has {counted(given, 'entry', 'entries')} for "
+        f"{counted(wanted, 'trajectory', 'trajectories')}; pass one per trajectory"
+    )
 
 
 def _even_step(t: np.ndarray) -> float | None:

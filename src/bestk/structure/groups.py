@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.validation import as_features, hint_for, names_of, pandas_for
+from bestk.base.validation import as_features, counted, hint_for, names_of, pandas_for
 
 
 def as_groups(
@@ -54,9 +54,9 @@ def _owners(groups: Any, p: int, names: tuple[str, ...] | None) -> list[str | in
     labels = [_as_label(label) for label in groups]
     if len(labels) != p:
         raise ValueError(
-            f"groups has {len(labels)} labels, but there are {p} features; give one per feature, "
-            "or {name: columns}, or bestk.groups_by_source(columns) for what a pipeline makes of "
-            "columns"
+            f"groups has {counted(len(labels), 'label')} for {counted(p, 'feature')}; give one per "
+            "feature, or {name: columns}, or bestk.groups_by_source(columns) for what a pipeline "
+            "makes of columns"
         )
     return labels
 

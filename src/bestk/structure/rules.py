@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bestk.base.validation import require_choice, require_count
+from bestk.base.validation import counted, require_choice, require_count, require_share
 from bestk.structure.groups import Grouping
 from bestk.structure.hierarchy import parents_of
 
@@ -108,8 +108,7 @@ class Hierarchy(Rule):
         terms = len({plus for plus, _, _ in rows})
         children, others = ("terms", "parents") if self.parents else ("products", "factors")
         how_many = f"at least one of their {others}" if is_weak else f"all their {others}"
-        count = f"{terms} {'term' if terms == 1 else 'terms'}"
-        words = f"{self.kind} hierarchy: {children} only with {how_many} ({count})"
+        words = f"{self.kind} hierarchy: {children} only with {how_many} ({counted(terms, 'term')})"
         return Reading(words, list(rows))
 
     def _named(self, where: str, groups: Grouping) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -160,8 +159,7 @@ class MaxCorrelation(Rule):
         together |= together.T
         np.fill_diagonal(together, False)
         pairs = int(together.sum()) // 2
-        count = f"{pairs} {'pair' if pairs == 1 else 'pairs'}"
-        words = f"no two features correlated above {self.limit:g} ({count})"
+        words = f"no two features correlated above {self.limit:g} ({counted(pairs, 'pair')})"
         return Reading(words, [(clique, (), 1) for clique in _cliques(together)])
 
 
@@ -380,11 +378,7 @@ def max_correlation(limit: Any) -> MaxCorrelation:
     >>> rules.max_correlation(0.8)
     max_correlation(0.8)
     """
-    if isinstance(limit, bool) or not isinstance(limit, numbers.Real):
-        raise TypeError(f"max_correlation: limit must be a number, got {limit!r}")
-    limit = float(limit)
-    if not 0 < limit <= 1:
-        raise ValueError(f"max_correlation: limit must be above 0 and at most 1, got {limit!r}")
+    limit = require_share("max_correlation: limit", limit, such_as=0.8, or_all=True)
     return MaxCorrelation(limit=limit)
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bestk.base.validation import counted
 from bestk.results.certificate import Certificate
 from bestk.verification.limits import count_of, limits
 
@@ -34,7 +35,7 @@ class Work(NamedTuple):
 
     def __str__(self) -> str:
         rest = f"{in_words(self.node_seconds)} for its nodes, rules and models"
-        return f"{self.supports:.1e} supports, {self.multiplies:.1e} multiplications and {rest}"
+        return f"{self.supports:.2g} supports, {self.multiplies:.2g} multiplications and {rest}"
 
 
 def work_of(certificate: Certificate, n_rows: int | None = None) -> Work:
@@ -109,7 +110,7 @@ def forecast(certificate: Certificate, n_threads: int, n_rows: int | None = None
     seconds = work.seconds(n_threads)
     if seconds < _SHORT:
         return None
-    threads = "1 thread" if n_threads == 1 else f"{n_threads} threads"
+    threads = counted(n_threads, "thread")
     if work.supports / _PER_CORE / n_threads < 0.5 * seconds:
         return f"this proof asks for {work}: about {in_words(seconds)} on {threads}"
     return (
@@ -122,4 +123,6 @@ def in_words(seconds: float) -> str:
     for size, name in ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes")):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {name}"
+    if seconds < 0.95:
+        return f"{seconds:.1g} seconds"
     return "1 second" if seconds < 1.5 else f"{seconds:.0f} seconds"

@@ -17,7 +17,7 @@ import numpy as np
 from bestk.base.cluster.collections import blocks_of, is_collection
 from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
 from bestk.base.printable import printable
-from bestk.base.validation import require_device, require_flag
+from bestk.base.validation import counted, require_device, require_flag
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
 from bestk.verification.allowance import Allowance
@@ -419,7 +419,7 @@ def _flaws_of_model(c: Certificate, sizes: np.ndarray | float) -> list[str]:
     reasons = [] if c.structure is None else chosen.flaws_of_model(c, sizes)
     used = np.setdiff1d(np.union1d(np.flatnonzero(c.coef), c.include), c.free)
     if c.structure is None and len(used) > c.k:
-        reasons.append(f"the model uses {len(used)} features, more than k = {c.k}")
+        reasons.append(f"the model uses {counted(len(used), 'feature')}, more than k = {c.k}")
     if np.any(c.coef[c.exclude] != 0.0):
         reasons.append("the model uses an excluded feature")
     slack = 1e-12 * np.abs(c.coef)

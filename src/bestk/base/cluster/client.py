@@ -13,6 +13,7 @@ import numpy as np
 
 from bestk.base.cluster.calls import Calls, Shared, is_loss
 from bestk.base.cluster.collections import is_collection
+from bestk.base.words import counted
 
 # Seconds between two looks.
 _LOOK = 0.05
@@ -81,8 +82,7 @@ class Cluster:
     @property
     def words(self) -> str:
         self._look()
-        n = self._most_workers
-        return f"dask, {n} worker" + ("" if n == 1 else "s")
+        return f"dask, {counted(self._most_workers, 'worker')}"
 
     @property
     def n_threads(self) -> int:

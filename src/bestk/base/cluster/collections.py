@@ -44,7 +44,7 @@ def blocks_of(X: Any, y: Any, weight: Any = None) -> Blocks:
     """Blocks of whole rows of a collection X; y and weights may be collections or arrays."""
     if len(X.shape) != 2:
         hint = "; use X.reshape(-1, 1) for a single feature" if len(X.shape) == 1 else ""
-        raise ValueError(f"X must have two dimensions, got {len(X.shape)}{hint}")
+        raise ValueError(f"X must have two dimensions, got shape {X.shape}{hint}")
     p = X.shape[1]
     if not isinstance(p, int) and isnan(p):
         raise ValueError("X has an unknown number of columns; call X.compute_chunk_sizes() first")
@@ -56,9 +56,11 @@ def blocks_of(X: Any, y: Any, weight: Any = None) -> Blocks:
         X = X.rechunk({1: int(p)}) if p else X
         rows = X.to_delayed().ravel()
         lengths = [None if isnan(length) else int(length) for length in X.chunks[0]]
-    others = [_like(name, value, lengths) for name, value in (("y", y), ("sample_weight", weight))]
-    assert others[0] is not None
-    return Blocks(list(rows), others[0], others[1], lengths, int(p))
+    if y is None:
+        raise TypeError("y is None; pass a vector, one number for each row of X")
+    targets = _like("y", y, lengths)
+    weights = None if weight is None else _like("sample_weight", weight, lengths)
+    return Blocks(list(rows), targets, weights, lengths, int(p))
 
 
 def _partitions(frame: Any) -> list[Any]:
@@ -75,10 +77,8 @@ def _require_numbers(X: Any) -> None:
             )
 
 
-def _like(name: str, value: Any, lengths: list[int | None]) -> list[Any] | None:
+def _like(name: str, value: Any, lengths: list[int | None]) -> list[Any]:
     """A vector in blocks of the same rows."""
-    if value is None:
-        return None
     known = [length for length in lengths if length is not None]
     if not is_collection(value):
         value = np.asarray(value)
@@ -97,7 +97,10 @@ def _like(name: str, value: Any, lengths: list[int | None]) -> list[Any] | None:
         if value.ndim == 2 and value.shape[1] == 1:
             value = value[:, 0]
         if value.ndim != 1:
-            raise ValueError(f"{name} must be a vector, got shape {value.shape}")
+            raise ValueError(
+                f"{name} must be a vector, got shape {value.shape}; pass one column, such as "
+                f"{name}[:, 0]"
+            )
         fits = not isnan(value.shape[0]) and len(known) == len(lengths)
         if fits and value.shape[0] != sum(known):
             raise ValueError(

@@ -34,10 +34,12 @@ from bestk.base.validation.scalars import (
     require_device,
     require_flag,
     require_number,
+    require_share,
     require_threads,
     require_writable,
 )
 from bestk.base.validation.words import few, hint_for, nearest
+from bestk.base.words import counted
 
 __all__ = [
     "as_bounds",
@@ -47,6 +49,7 @@ __all__ = [
     "as_real",
     "as_vector",
     "as_weights",
+    "counted",
     "few",
     "hint_for",
     "is_auto",
@@ -65,6 +68,7 @@ __all__ = [
     "require_numeric_columns",
     "require_rows",
     "require_same_names",
+    "require_share",
     "require_some_weight",
     "require_threads",
     "require_unmasked",

@@ -1,5 +1,6 @@
 """Arrays of numbers: X, y and weights, in memory or on a device."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from bestk.base.device.driver import INSTALL, DeviceUnavailable
 from bestk.base.validation.frames import is_lazy, require_numeric_columns
 from bestk.base.validation.words import KINDS, MEND, place_of, shown
+from bestk.base.words import counted
 
 
 def as_real(name: str, value: Any) -> np.ndarray:
@@ -97,7 +99,8 @@ def as_matrix(name: str, value: Any) -> np.ndarray:
         way = "pass a row of numbers for each observation"
         if array.ndim == 1:
             array_name = name if name.isidentifier() else "array"
-            way = f"use {array_name}.reshape(-1, 1) for a single feature"
+            way = f"use {array_name}.reshape(-1, 1) for a single feature, or "
+            way += f"{array_name}.reshape(1, -1) for a single row"
         raise ValueError(f"{name} must have two dimensions, got shape {array.shape}; {way}")
     return array
 
@@ -107,13 +110,17 @@ def as_vector(name: str, value: Any, *, length: int, of: str) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        hint = "" if array.ndim != 2 else f"; pass one column, such as {name}[:, 0]"
+        hint = f"; pass one number for each of the {of}"
+        if array.ndim == 2:
+            hint = f"; pass one column, such as {name}[:, 0]"
         if array.shape == (1, length):
             hint = f"; pass {name}.ravel()"
         raise ValueError(f"{name} must be a vector, got shape {array.shape}{hint}")
     if len(array) != length:
+        there = "there are" if length != 1 else "there is"
+        number = counted(length, re.sub(r"s\b", "", of, count=1), of)
         raise ValueError(
-            f"{name} has length {len(array)}, but there are {length} {of}; give one number for each"
+            f"{name} has length {len(array):,}, but {there} {number}; give one number for each"
         )
     return array
 
@@ -171,6 +178,6 @@ def rows_in(batches: Any) -> Iterator[tuple[Any, Any, Any]]:
         if not isinstance(item, tuple | list) or len(item) not in (2, 3):
             raise TypeError(
                 "batches must yield pairs (X, y) of rows and their targets, or (X, y, weight); "
-                f"batch {i} is one of {type(item).__name__}; for a single batch pass [(X, y)]"
+                f"batch {i} is of type {type(item).__name__}; for a single batch pass [(X, y)]"
             )
         yield item[0], item[1], item[2] if len(item) == 3 else None

@@ -1,18 +1,29 @@
 """Features by name or by number."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from bestk.base.validation.words import MOST_NAMED, few, hint_for, shown
+from bestk.base.words import counted
+
+_RENAME = (
+    "rename columns of the data frame, frame.columns = [...], or change feature_names if you gave "
+    "them"
+)
 
 
-def require_names(names: Any, p: int) -> tuple[str, ...] | None:
-    """p distinct names, those of a data frame or those that were given; None stays None."""
+def require_names(
+    names: Any, p: int, require: Callable[[tuple[str, ...]], None] | None = None
+) -> tuple[str, ...] | None:
+    """p distinct names, those of a data frame or those that were given; None stays None.
+
+    `require` says in other words that they must be distinct.
+    """
     if names is None:
         return None
-    wanted = f"feature_names must be {p} strings, one per feature"
+    wanted = f"feature_names must be {counted(p, 'string')}, one per feature"
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise TypeError(f"{wanted}, got {shown(names)}")
     names = tuple(names)
@@ -21,7 +32,7 @@ def require_names(names: Any, p: int) -> tuple[str, ...] | None:
     for name in names:
         if not isinstance(name, str):
             raise ValueError(f"{wanted}, got {shown(name)} among them; use str()")
-    require_distinct(names)
+    (require or require_distinct)(names)
     return names
 
 
@@ -41,9 +52,6 @@ def require_same_names(
     else:
         what = f"its columns in another order than {of}"
     raise ValueError(f"{name} has {what}; {way}")
-
-
-_RENAME = "rename columns of the data frame, frame.columns = [...], or pass distinct feature_names"
 
 
 def require_distinct(names: Iterable[str] | None, where: str = "", advice: str = _RENAME) -> None:
@@ -86,7 +94,10 @@ def as_features(
         )
     if array.dtype == bool:
         if len(array) != p:
-            raise ValueError(f"{name} is a mask of length {len(array)}, but there are {p} features")
+            raise ValueError(
+                f"{name} is a mask of length {len(array)}; give one value for each of "
+                f"{counted(p, 'feature')}"
+            )
         return np.flatnonzero(array)
     if array.dtype.kind not in "ui":
         raise TypeError(

@@ -37,6 +37,8 @@ def as_bounds(
         )
     sides = []
     for name, side in zip(("lower", "upper"), bounds, strict=True):
+        if side is None:
+            raise TypeError(f"bounds: the {name} bound is None; use -inf and inf for no bound")
         side = as_real(f"bounds: the {name} bound", side).astype(np.float64)
         if side.ndim > 1 or (side.ndim == 1 and len(side) != p):
             raise ValueError(

@@ -20,8 +20,18 @@ def require_number(name: str, value: Any, *, least: float, finite: bool = True) 
         value = math.inf if value > 0 else -math.inf
     if math.isnan(value) or value < least or (finite and math.isinf(value)):
         kind = "finite number" if finite else "number"
-        raise ValueError(f"{name} must be a {kind} >= {least:g}, got {value!r}")
+        where = f" >= {least:g}" if least > -math.inf else ""
+        raise ValueError(f"{name} must be a {kind}{where}, got {value!r}")
     return value
+
+
+def require_share(name: str, value: Any, *, such_as: float, or_all: bool = False) -> float:
+    """Above 0 and below 1, or at most 1 if it may be `or_all`."""
+    share = require_number(name, value, least=-math.inf, finite=False)
+    if not (0.0 < share < 1.0 or (or_all and share == 1.0)):
+        where = "above 0 and at most 1" if or_all else "between 0 and 1"
+        raise ValueError(f"{name} must be {where}, such as {such_as:g}; got {share:g}")
+    return share
 
 
 # Larger counts do not fit into arrays of whole numbers.

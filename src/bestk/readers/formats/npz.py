@@ -7,6 +7,7 @@ from itertools import count
 import numpy as np
 
 from bestk.base.archive import read_arrays
+from bestk.base.validation import counted
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
 from bestk.readers.formats.source import Source
@@ -25,9 +26,9 @@ def npz_source(path: File) -> Source:
             raise DataError(f"X of {path} has {X.shape[1]} columns, more than {MOST_COLUMNS}")
         names = arrays.pop("feature_names", [f"x{j}" for j in range(X.shape[1])])
         if np.shape(names) != (X.shape[1],):
-            count = np.shape(names)[0] if np.ndim(names) == 1 else np.shape(names)
             raise DataError(
-                f"{path} has {count} feature_names for {X.shape[1]} columns of X; give one for each"
+                f"feature_names of {path} have the shape {np.shape(names)}, but X has "
+                f"{counted(X.shape[1], 'column')}; give one name for each"
             )
         names = [str(name) for name in names]
         others = tuple(arrays)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.tuning import tuning
+from bestk.base.validation import counted
 from bestk.readers.coding import BOOLEANS, Coding, is_text
 from bestk.readers.files import DataError, File, opened
 from bestk.readers.formats.arrow import arrow_chunks
@@ -94,8 +95,8 @@ def _plain_csv(
             for i, line in enumerate(batch):
                 if len(line) != len(names):
                     raise DataError(
-                        f"row {skip + i + 1} of {path} has {len(line)} values, but there are "
-                        f"{len(names)} columns; correct this row"
+                        f"row {skip + i + 1} of {path} has {counted(len(line), 'value')} for "
+                        f"{counted(len(names), 'column')}; correct this row"
                     )
             chosen = [pick(line) for line in batch]
             chunk = _numbers(chain.from_iterable(chosen)) if all_numbers else None

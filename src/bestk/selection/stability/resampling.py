@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.validation import require_choice, require_count, require_number
+from bestk.base.validation import require_choice, require_count, require_share
 
 KINDS = ("bootstrap", "subsample", "block")
 
@@ -49,9 +49,7 @@ class Resampling:
         n = require_count("n", n, least=1)
         n_resamples = require_count("n_resamples", n_resamples, least=1)
         require_choice("resample", resample, KINDS)
-        fraction = require_number("fraction", fraction, least=0.0)
-        if not 0.0 < fraction < 1.0:
-            raise ValueError(f"fraction must be between 0 and 1, such as 0.5; got {fraction:g}")
+        fraction = require_share("fraction", fraction, such_as=0.5)
         if resample == "block":
             block_length = _block_length(block_length, n)
         elif block_length is not None:

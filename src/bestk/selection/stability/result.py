@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.interactive import as_printed
-from bestk.base.validation import as_real, pandas_for, require_count, require_number
+from bestk.base.validation import as_real, counted, pandas_for, require_count, require_share
 from bestk.results.gaps import percent
 from bestk.results.result import Result
 from bestk.results.status import Status
@@ -157,7 +157,7 @@ class Stability:
     @property
     def claim(self) -> str:
         """What is proven, such as ``100 of 100 resamples searched, 100 proven optimal``."""
-        text = f"{self.n_done} of {self.n_resamples} resamples searched, {self.proven} "
+        text = f"{self.n_done} of {counted(self.n_resamples, 'resample')} searched, {self.proven} "
         text += "proven optimal"
         if self.conditional:
             text += f", {self.conditional} the best inside a box that was chosen"
@@ -231,12 +231,12 @@ class Stability:
         return report.stability_summary(self)
 
     def __str__(self) -> str:
-        structure, total = self.model.structure, f"{len(self.names)} features"
+        structure, total = self.model.structure, counted(len(self.names), "feature")
         if structure is not None and structure.has_groups:
-            total = f"{structure.n_groups} groups ({total})"
+            total = f"{counted(structure.n_groups, 'group')} ({total})"
         lines = [
             f"bestk: stability of the best {self.k} of {total}, "
-            f"{self.n_resamples} resamples ({self.resampling.kind})",
+            f"{counted(self.n_resamples, 'resample')} ({self.resampling.kind})",
             self.claim,
         ]
         lines += self._feature_lines() + self._support_lines()
@@ -263,7 +263,7 @@ class Stability:
 
     def _support_lines(self) -> list[str]:
         supports = self.supports
-        lines = [f"{len(supports)} different support{'' if len(supports) == 1 else 's'}"]
+        lines = [counted(len(supports), "different support")]
         own = tuple(self.model.support.tolist())
         for each in supports[:_SUPPORTS]:
             names = ", ".join(each.names[:_NAMES]) or "no features"
@@ -275,7 +275,4 @@ class Stability:
 
 def as_threshold(value: Any) -> float:
     """A share of resamples, above 0 and at most 1."""
-    value = require_number("threshold", value, least=0.0)
-    if not 0.0 < value <= 1.0:
-        raise ValueError(f"threshold must be above 0 and at most 1, such as 0.6; got {value:g}")
-    return value
+    return require_share("threshold", value, such_as=0.6, or_all=True)

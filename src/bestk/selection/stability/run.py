@@ -111,7 +111,8 @@ def stability(
             "X must be in memory, because its rows are drawn at random; pass X.compute() "
             "and y.compute()"
         )
-    names, X = feature_names or names_of(X), as_matrix("X", X)
+    names = names_of(X) if feature_names is None else feature_names
+    X = as_matrix("X", X)
     y = as_vector("y", y, length=X.shape[0], of="rows of X")
     weight = as_weights(sample_weight, X.shape[0])
     if len(y) == 0:

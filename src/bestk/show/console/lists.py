@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.table import Table
 
+from bestk.base.words import counted
 from bestk.results.gaps import percent
 from bestk.show.console.documents import worse_by
 from bestk.show.console.words import MOST_NAMES, escape, many, stdout, table_of_columns, units
@@ -148,7 +149,7 @@ def show_list_verification(proof: "CompletenessCertificate", verification: Any) 
     """What a file claims about a list, and whether the data bear it out."""
     n = len(proof.models)
     stdout().print(
-        f"A list of {n:,} model{'s' if n != 1 else ''}, which claims that "
+        f"A list of {counted(n, 'model')}, which claims that "
         f"{_claim(proof.k, proof.only_k, structure=proof.structure)}."
     )
     typer.echo(verification)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from bestk.base.words import counted
 from bestk.show.console.words import escape, stdout
 
 
@@ -15,7 +16,7 @@ def show_machine(machine: dict[str, Any]) -> None:
         ("Python", f"{machine['python']}, {machine['platform']}"),
         *((name, version or "missing") for name, version in packages.items()),
         ("not installed", ", ".join(missing)),
-        ("threads", f"{threads['default']} of {threads['cores']} cores"),
+        ("threads", f"{threads['default']} of {counted(threads['cores'] or 1, 'core')}"),
         *(("BLAS", _blas_words(library)) for library in machine["blas"]),
         *machine["variables"].items(),
         ("compiled loops", _cache_words(cache)),
@@ -30,7 +31,7 @@ def show_machine(machine: dict[str, Any]) -> None:
 
 def _blas_words(library: dict[str, Any]) -> str:
     details = [library["threading_layer"], library["architecture"]]
-    told = [f"{library['num_threads']} threads", *(word for word in details if word)]
+    told = [counted(library["num_threads"], "thread"), *(word for word in details if word)]
     return f"{library['internal_api']} {library['version'] or ''}".rstrip() + f", {', '.join(told)}"
 
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from bestk.base.words import counted
 from bestk.results.gaps import percent, relative_gap
 from bestk.show.console.as_typed import as_typed
 from bestk.show.console.words import MOST_NAMES, escape, many, stdout, table_of_columns, units
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 def show_data(data: "Data", result: "Result") -> None:
     console = stdout()
     console.print(
-        f"[dim]{escape(data.title)}: {result.n_samples:,} rows, {len(result.coef):,} features, "
-        f"target {escape(data.target)}[/]"
+        f"[dim]{escape(data.title)}: {counted(result.n_samples or 0, 'row')}, "
+        f"{counted(len(result.coef), 'feature')}, target {escape(data.target)}[/]"
     )
     if data.drops_missing:
         console.print(f"[dim]{escape(_left_out(data))}[/]")
@@ -46,9 +47,9 @@ def _left_out(data: "Data", most: int = 5) -> str:
         return "rows with missing values are left out"
     if n_rows == 0:
         return "no row has missing values"
-    where = ", ".join(f"{column} {n:,}" for column, n in counts[:most])
-    where += f", {len(counts) - most} more columns" if len(counts) > most else ""
-    return f"{n_rows:,} rows with missing values left out: {where}"
+    where = ", ".join(f"{n:,} in {column}" for column, n in counts[:most])
+    where += f", more in {counted(len(counts) - most, 'column')}" if len(counts) > most else ""
+    return f"{counted(n_rows, 'row')} left out, where values are missing: {where}"
 
 
 def show_model(result: "Result") -> None:
@@ -207,8 +208,8 @@ def show_discovery(found: "Discovery") -> None:
     count = f" in {len(data.t)} trajectories" if len(data.t) > 1 else ""
     console = stdout()
     console.print(
-        f"[dim]{rows:,} rows{count}, {len(found.states)} states, {len(found.terms)} candidate "
-        f"terms[/]\n"
+        f"[dim]{counted(rows, 'row')}{count}, {counted(len(found.states), 'state')}, "
+        f"{counted(len(found.terms), 'candidate term')}[/]\n"
     )
     for equation in found.equations:
         console.print(f"[bold]{escape(equation)}[/]")

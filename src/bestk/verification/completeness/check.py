@@ -9,7 +9,7 @@ import numpy as np
 from bestk.base.fingerprint import fingerprint
 from bestk.base.printable import printable
 from bestk.base.structure import Row, Structure
-from bestk.base.validation import require_device
+from bestk.base.validation import counted, require_device
 from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate, SizeProof
 from bestk.verification import evidence as data
@@ -222,7 +222,8 @@ class ListCheck:
         exactly = largest is not None or self.certificate.only_k
         if exactly and any(len(support) != evidence.k for support in known):
             self.failures.append(
-                f"a listed model has fewer than {proof.size} features, which the proof is about"
+                f"a listed model has fewer than {counted(proof.size, 'feature')}, which the proof "
+                "is about"
             )
             return
         enumeration = enumeration_for(claim, evidence, pool, scan, known=known)
@@ -293,7 +294,7 @@ class ListCheck:
             bounds = judge.bounds(np.array(rows)) if size else np.ones(1)
             if (bounds * evidence.unit * (1.0 - 8 * UNIT) < least).any():
                 self.failures.append(
-                    f"a model of {size} features is below the threshold, and not listed"
+                    f"a model of {counted(size, 'feature')} is below the threshold, and not listed"
                 )
 
     @property
@@ -322,7 +323,7 @@ class ListCheck:
             self.failures.append("there are two proofs for models of one size")
         if c.only_k or c.largest is not None or c.structure is not None:
             if sizes != [c.k]:
-                self.failures.append(f"there is no proof for models of {c.k} features")
+                self.failures.append(f"there is no proof for models of {counted(c.k, 'feature')}")
             return
         if any(len(np.setdiff1d(model.support, c.given)) == 0 for model in self._listed):
             return  # every support contains this one
@@ -330,4 +331,4 @@ class ListCheck:
             if size not in sizes and not any(
                 smaller < size and self.n_left.get(smaller, 1) <= 0 for smaller in sizes
             ):
-                self.failures.append(f"there is no proof for models of {size} features")
+                self.failures.append(f"there is no proof for models of {counted(size, 'feature')}")

@@ -5,6 +5,7 @@ from itertools import accumulate, combinations
 import numpy as np
 
 from bestk.base.structure import Structure
+from bestk.base.validation import counted
 from bestk.results.completeness import CompletenessCertificate, ListedModel
 from bestk.verification.limits import count_of
 
@@ -41,8 +42,8 @@ def flaws_of(model: ListedModel, c: CompletenessCertificate) -> list[str]:
     found = []
     if c.structure is not None:
         found += _flaws_of_choice(model, c, c.structure)
-    elif (counted := len(np.setdiff1d(model.support, c.free))) > c.k:
-        found.append(f"it has {counted} features, more than k = {c.k}")
+    elif (size := len(np.setdiff1d(model.support, c.free))) > c.k:
+        found.append(f"it has {counted(size, 'feature')}, more than k = {c.k}")
     if len(np.setdiff1d(c.include, model.support)):
         found.append("it lacks an included feature")
     if len(np.intersect1d(c.exclude, model.support)):
@@ -62,11 +63,11 @@ def _flaws_of_choice(
     """Does a model with structure obey it?"""
     found = []
     groups = structure.groups_of(model.support)
-    counted = len(np.setdiff1d(groups, structure.groups_of(c.free)))
+    size = len(np.setdiff1d(groups, structure.groups_of(c.free)))
     if len(structure.features_of(groups)) != len(model.support):
         found.append("it has some features of a group, and not all of them")
-    if counted > c.k:
-        found.append(f"it has {counted} groups, more than k = {c.k}")
+    if size > c.k:
+        found.append(f"it has {counted(size, 'group')}, more than k = {c.k}")
     if np.setdiff1d(c.free, model.support).size:
         found.append("it lacks a free group")
     if structure.broken(groups):
