@@ -241,7 +241,7 @@ class Certificate(Question):
         arrays = Arrays(arrays)
         header = header_in(arrays, "certificate")
         if header.get("format") != FORMAT:
-            raise ValueError("this file holds no certificate of a model that bestk wrote")
+            raise ValueError("this file holds no certificate of a model; pass one that bestk wrote")
         if version_in(header) != VERSION:
             raise ValueError(
                 f"the certificate has format version {header['version']}, this bestk reads "

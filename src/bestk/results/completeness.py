@@ -155,7 +155,7 @@ class CompletenessCertificate(Question):
         arrays = Arrays(arrays)
         header = header_in(arrays, "list")
         if header.get("format") != FORMAT:
-            raise ValueError("this file holds no certificate of a list that bestk wrote")
+            raise ValueError("this file holds no certificate of a list; pass one that bestk wrote")
         if version_in(header) != VERSION:
             raise ValueError(
                 f"the list has format version {header['version']}, this bestk reads {VERSION}; "

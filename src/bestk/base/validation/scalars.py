@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -82,4 +83,8 @@ def require_writable(name: str, path: str | Path) -> None:
     if not file.parent.is_dir():
         raise ValueError(
             f"{name}: cannot write {path}, because there is no folder {file.parent}; make it first"
+        )
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ValueError(
+            f"{name}: you have no permission to write {path}; give a file in another folder"
         )
