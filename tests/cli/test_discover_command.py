@@ -94,7 +94,10 @@ def test_ctrl_c_while_discovering_is_code_130(trajectory, monkeypatch):
         ([*LORENZ, "--states", "x,w"], "--states: there is no column 'w'"),
         (["--time", "x", "--drop", "note"], r"times \(--time x\) must increase, but .* in row 2"),
         ([*LORENZ, "--validation", "0"], "validation must be between 0 and 1"),
-        ([*LORENZ, "--validation", "0.004"], "x has 1,000 rows, 996 to fit and 4 for validation"),
+        (
+            [*LORENZ, "--validation", "0.004"],
+            "the trajectory has 1,000 rows, 996 to fit and 4 for validation",
+        ),
         ([*LORENZ, "--plot", "/no/such/folder/a.png"], "there is no folder"),
     ],
 )

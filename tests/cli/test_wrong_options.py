@@ -142,3 +142,91 @@ def test_discover_names_the_file(tmp_path):
 )
 def test_other_messages_as_typed(text, typed):
     assert as_typed(text) == typed
+
+
+def test_discover_says_which_file_and_which_trajectory(tmp_path):
+    times = np.arange(100) * 0.01
+    first = trajectory(tmp_path / "a.csv", times, "xy")
+    other = tmp_path / "b.csv"
+    pd.read_csv(first).rename(columns={"t": "time"}).to_csv(other, index=False)
+    outcome = run("discover", first, other, "-q")
+    assert f"bestk: {other}: --time: there is no column 't'; there are 'time'" in outcome.stderr
+    short = trajectory(tmp_path / "c.csv", times[:1], "xy")
+    outcome = run("discover", first, short, "-q")
+    assert "bestk: trajectory 1 (counted from 0) has 1 row, 1 to fit" in outcome.stderr
+    assert "bestk: the trajectory has 1 row" in run("discover", short, "-q").stderr
+
+
+@pytest.mark.parametrize("command", ["path", "cv", "discover"])
+def test_more_sizes_than_anybody_wants(command, tmp_path):
+    file = tmp_path / "wide.npz"
+    np.savez(file, X=np.zeros((1, 20_000)), y=np.ones(1), t=np.ones(1))
+    outcome = run(command, file, "--max-k", 10**12, "-q")
+    assert outcome.exit_code == 2
+    assert "Invalid value for --max-k: 1000000000000 is too large" in words_of(outcome)
+
+
+@pytest.mark.parametrize("option", ["--target", "--weight", "--drop"])
+def test_columns_named_as_arguments_keep_their_names(option, tmp_path):
+    table = pd.DataFrame(np.eye(3), columns=["sample_weight", "n_threads", "gap_tol"])
+    table.assign(y=1.0).to_csv(tmp_path / "data.csv", index=False)
+    outcome = run("fit", tmp_path / "data.csv", "-k", 1, option, "sample_weigth")
+    assert "there is no column 'sample_weigth'; did you mean 'sample_weight'?" in outcome.stderr
+    both = ("--include", "n_threads", "--exclude", "n_threads")
+    outcome = run("fit", tmp_path / "data.csv", "-k", 1, *both)
+    assert "feature 'n_threads' is in both --include and --exclude" in outcome.stderr
+
+
+def test_names_in_quotes_are_not_translated():
+    assert as_typed("n_threads: there is no 'n_threads'") == "--threads: there is no 'n_threads'"
+    assert as_typed("'a' and 'n_folds', n_folds") == "'a' and 'n_folds', --folds"
+
+
+def test_a_file_without_a_name_or_that_is_none():
+    assert "the name of the file is empty; give one" in run("fit", "", "-k", 1).stderr
+    assert "/dev/null is not a plain file" in run("fit", "/dev/null", "-k", 1).stderr
+
+
+@pytest.mark.parametrize("option", ["--report", "--save", "--checkpoint"])
+def test_no_permission_is_said_before_the_work(option, table, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, mode: path != tmp_path)
+    outcome = run("fit", table, "-k", 1, "-t", "price", option, tmp_path / "file")
+    assert outcome.exit_code == 1
+    assert f"bestk: {option}: you have no permission to write {tmp_path}/file" in outcome.stderr
+
+
+def test_a_file_that_cannot_be_written_does_not_lose_the_others(table, tmp_path, monkeypatch):
+    def full(*rest, **more):
+        raise OSError(28, "No space left on device")
+
+    report, run_file = tmp_path / "report.html", tmp_path / "run.npz"
+    options = ("-k", 1, "-t", "price", "--report", report, "--save", run_file, "-q")
+    monkeypatch.setattr("bestk.results.result.Result.to_html", full)
+    outcome = run("fit", table, *options)
+    assert outcome.exit_code == 1
+    assert outcome.stderr.splitlines() == [
+        f"run written to {run_file}",
+        f"bestk: report not written to {report}: No space left on device",
+    ]
+    monkeypatch.undo()
+    monkeypatch.setattr("bestk.results.storage.save", full)
+    outcome = run("fit", table, *options)
+    assert f"report written to {report}" in outcome.stderr
+    assert f"bestk: run not written to {run_file}: No space" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (MemoryError(), "bestk: there is not enough memory; leave columns out"),
+        (MemoryError("Unable to allocate 8 EiB"), "memory (Unable to allocate 8 EiB); leave"),
+        (MemoryError("workers died; give them more"), "bestk: workers died; give them more"),
+        (KeyboardInterrupt(), "bestk: interrupted before there was a result"),
+    ],
+)
+def test_errors_of_python_have_words(table, monkeypatch, error, words):
+    def failing(*rest, **more):
+        raise error
+
+    monkeypatch.setattr("bestk.problem.regression.Regression.from_batches", failing)
+    assert words in run("fit", table, "-k", 1, "-t", "price", "-q").stderr

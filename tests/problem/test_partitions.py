@@ -196,11 +196,33 @@ def test_shapes_that_do_not_fit_are_refused():
         bestk.solve(X_array, y[:39], 1)
     with pytest.raises(ValueError, match="two dimensions"):
         bestk.solve(y_array, y_array, 1)
-    with pytest.raises(ValueError, match="y must be a vector"):
+    with pytest.raises(ValueError, match=r"y must be a vector.*; pass one column, such as y"):
         bestk.solve(X_array, X_array, 1)
+    with pytest.raises(TypeError, match="y is None; pass a vector"):
+        bestk.solve(X_array, None, 1)
     with pytest.raises(ValueError, match="all its partitions are empty"):
         bestk.solve(X_array[:0], y_array[:0], 1)
     assert bestk.solve(X_array, y, 1).support.tolist() == bestk.solve(X, y, 1).support.tolist()
+
+
+def test_names_of_an_array_in_any_container():
+    X, y, _ = bestk.datasets.make_synthetic(40, 3, k=1)
+    parts = da.from_array(X, chunks=(10, 3)), da.from_array(y, chunks=10)
+    names = pd.Index(["a", "b", "c"])
+    assert Problem.from_data(*parts, feature_names=names).feature_names == tuple(names)
+    with pytest.raises(ValueError, match="feature_names must be 3 strings, one per feature, got 2"):
+        Problem.from_data(*parts, feature_names=names[:2])
+
+
+def test_predictions_are_for_the_columns_of_the_fit():
+    X, y, _ = bestk.datasets.make_synthetic(40, 3, k=1)
+    X_frame, _, _ = frame_of(X, y)
+    model = bestk.SparseRidge(1).fit(pd.DataFrame(X, columns=X_frame.columns), y)
+    np.testing.assert_allclose(model.predict(X_frame).compute(), model.predict(X_frame.compute()))
+    with pytest.raises(ValueError, match="X has its columns in another order than the data of the"):
+        model.predict(X_frame[["f2", "f1", "f0"]])
+    with pytest.raises(ValueError, match="X has 2 columns, but the data of the fit have 3; pass"):
+        model.predict(da.from_array(X[:, :2]))
 
 
 def test_rows_of_wide_data_are_gathered_if_they_fit(force, monkeypatch):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import sklearn
+from sklearn.base import clone
 from sklearn.datasets import load_linnerud
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit
 
 import bestk
 from bestk import SparseRidge, SparseRidgeCV
@@ -175,3 +176,20 @@ def test_table_of_errors_is_readable(diabetes):
     text = str(SparseRidgeCV(ks=[1, 2], alphas=[0.0, 1.0], cv=3).fit(X, y).cross_validation_)
     assert "min: k = 2" in text
     assert "100% of the fits are proven optimal" in text
+
+
+def test_one_fold_has_no_standard_error(diabetes):
+    X, y = diabetes
+    model = SparseRidgeCV(ks=[1, 2, 3], cv=ShuffleSplit(1, random_state=0))
+    found = {rule: clone(model).set_params(rule=rule).fit(X, y) for rule in ("min", "one-se")}
+    validation = found["min"].cross_validation_
+    assert np.isnan(validation.standard_error).all()
+    assert found["min"].k_ == found["one-se"].k_ == validation.ks[validation.mean[0].argmin()]
+    assert "over 1 fold (" in str(validation)
+    assert "Cross-validation over 1 fold<" in validation.to_html()
+
+
+def test_a_wrong_rule_is_said_before_the_work(diabetes, monkeypatch):
+    monkeypatch.setattr("bestk.selection.estimators.cross_validate", None)
+    with pytest.raises(ValueError, match="rule must be one of 'min', 'one-se', got '1se'"):
+        SparseRidgeCV(ks=[1], rule="1se").fit(*diabetes)

@@ -45,6 +45,7 @@ _BAD_HEADER = (
     OverflowError, IndexError, TokenError,
 )  # fmt: skip
 _MISSING: Any = object()
+_OTHER = "give another file, or write this one again"
 
 
 class TooLarge(ValueError):
@@ -128,9 +129,9 @@ def read_arrays(file: Any, path: Any, max_bytes: int | None = None) -> dict[str,
             pairs = zip(entries, headers, strict=True)
             return {e.name: _array(archive, path, e, header) for e, header in pairs}
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{path} is no npz file, or a broken one: {error}") from error
+        raise ValueError(f"{path} is no npz file, or a broken one ({error}); {_OTHER}") from error
     except (UnicodeDecodeError, OverflowError, IndexError) as error:  # of a directory that lies
-        raise ValueError(f"{path} is no npz file, or a broken one") from error
+        raise ValueError(f"{path} is no npz file, or a broken one; {_OTHER}") from error
 
 
 def _entries(archive: ZipFile, path: Any) -> list[_Entry]:

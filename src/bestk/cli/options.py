@@ -123,11 +123,11 @@ GapTol = Annotated[
 ]
 TimeLimit = Annotated[
     float | None,
-    option("--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="For each model."),
+    option("--time-limit", panel=RUN, metavar="SECONDS", min=0.0, help="Limit for each model."),
 ]
 NodeLimit = Annotated[
     int | None,
-    option("--node-limit", panel=RUN, metavar="COUNT", min=0, help="For each model."),
+    option("--node-limit", panel=RUN, metavar="COUNT", min=0, help="Limit for each model."),
 ]
 Threads = Annotated[
     int | None,

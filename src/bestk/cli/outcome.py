@@ -27,7 +27,7 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
             say(f"bestk: {_words(error)}", fg="red")
             code = BAD_INPUT
         except KeyboardInterrupt:
-            typer.secho("bestk: interrupted before there was a model", err=True, fg="red")
+            typer.secho("bestk: interrupted before there was a result", err=True, fg="red")
             code = INTERRUPTED
         raise typer.Exit(code)
 
@@ -43,8 +43,14 @@ def _plain_errors() -> tuple[type[Exception], ...]:
 
 def _words(error: Exception) -> str:
     """What is wrong, with options as they are typed."""
+    from bestk.readers.files import DataError
     from bestk.show.console import as_typed
 
+    if isinstance(error, DataError):  # which speak of options already, and of columns
+        return str(error)
+    if isinstance(error, MemoryError) and str(error).partition(" ")[0] in ("", "Unable"):
+        needed = f" ({error})" if str(error) else ""  # as Python and NumPy say it
+        return f"there is not enough memory{needed}; leave columns out, or ask for less at once"
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {error.filename}"
@@ -98,7 +104,16 @@ def say(text: str, **style: Any) -> None:
     typer.secho(printable(text, keep="\n"), err=True, **style)
 
 
-def write_file(path: File | None, what: str, write: Callable[[File], Any]) -> None:
-    if path is not None:
-        write(path)
-        say(f"{what} written to {path}")
+def write_files(*wanted: tuple[File | None, str, Callable[[File], Any]]) -> None:
+    """(where, what, how) of each file; one that cannot be written does not keep back the others."""
+    failures = []
+    for path, what, write in wanted:
+        if path is None:
+            continue
+        try:
+            write(path)
+            say(f"{what} written to {path}")
+        except OSError as error:
+            failures.append(f"{what} not written to {path}: {error.strerror or error}")
+    if failures:
+        raise OSError("; ".join(failures))

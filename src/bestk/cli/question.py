@@ -107,7 +107,11 @@ def chosen_by(texts: list[str] | None) -> tuple[str, list[str]]:
 
 def sizes_of(ks: str | None, max_k: int, n_features: int) -> list[int]:
     if ks is None:
-        return list(range(1, min(max_k, n_features) + 1))
+        most = min(max_k, n_features)
+        if most >= _MOST_SIZES:
+            text = f"{max_k} is too large: it asks for the best model of each of {most:,} sizes"
+            raise typer.BadParameter(text, param_hint="--max-k")
+        return list(range(1, most + 1))
     sizes: set[int] = set()
     try:
         for part in ks.split(","):

@@ -85,6 +85,8 @@ def list_files(path: str | Path) -> Listing:
     Names that start with a dot or an underscore are passed over, unless the pattern asks for such
     names. Files come in the order of their paths, part by part.
     """
+    if not str(path):
+        raise DataError("the name of the file is empty; give one")
     with _reached(path):
         place, text = _place(path)
         if place.is_file(text):
@@ -96,6 +98,8 @@ def list_files(path: str | Path) -> Listing:
             folder, pattern = above[0] or above[1] or ".", text[len(above[0]) :]
             found = place.matching(text)
         else:
+            if isinstance(place, _Here) and Path(text).exists():
+                raise DataError(f"{path} is not a plain file; write the data to a file first")
             raise DataError(f"there is no file {path}")
     parts = {file: PurePosixPath(file).relative_to(folder).parts for file in found}
     hidden = tuple(mark for mark in _HIDDEN if f"/{mark}" not in f"/{pattern}")

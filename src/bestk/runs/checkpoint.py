@@ -63,7 +63,8 @@ class Checkpoint(NamedTuple):
         header = header_in(arrays, "checkpoint")
         if header.get("format") != FORMAT:
             raise ValueError(
-                f"{path} is no checkpoint of bestk; pass the file that solve(checkpoint=...) wrote"
+                f"{path} is no checkpoint of bestk; pass the file that solve(checkpoint=...) "
+                "wrote, or the name of a new one"
             )
         if version_in(header) != VERSION:
             raise ValueError(

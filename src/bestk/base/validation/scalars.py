@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,7 @@ from bestk.base.validation.words import nearest, shown
 
 
 def require_number(name: str, value: Any, *, least: float, finite: bool = True) -> float:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {shown(value)}")
-    try:
-        value = float(value)
-    except OverflowError:  # a whole number of hundreds of digits
-        value = math.inf if value > 0 else -math.inf
+    value = _real(name, value)
     if math.isnan(value) or value < least or (finite and math.isinf(value)):
         kind = "finite number" if finite else "number"
         where = f" >= {least:g}" if least > -math.inf else ""
@@ -25,9 +21,19 @@ def require_number(name: str, value: Any, *, least: float, finite: bool = True) 
     return value
 
 
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    number: Any = value
+    try:
+        return float(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        return math.inf if number > 0 else -math.inf
+
+
 def require_share(name: str, value: Any, *, such_as: float, or_all: bool = False) -> float:
     """Above 0 and below 1, or at most 1 if it may be `or_all`."""
-    share = require_number(name, value, least=-math.inf, finite=False)
+    share = _real(name, value)
     if not (0.0 < share < 1.0 or (or_all and share == 1.0)):
         where = "above 0 and at most 1" if or_all else "between 0 and 1"
         raise ValueError(f"{name} must be {where}, such as {such_as:g}; got {share:g}")
@@ -86,4 +92,8 @@ def require_writable(name: str, path: str | Path) -> None:
     if not file.parent.is_dir():
         raise ValueError(
             f"{name}: cannot write {path}, because there is no folder {file.parent}; make it first"
+        )
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise ValueError(
+            f"{name}: you have no permission to write {path}; give a file in another folder"
         )

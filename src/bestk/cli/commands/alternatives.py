@@ -1,7 +1,7 @@
 """The command ``bestk alternatives``: all models that are nearly as good as the best one."""
 
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Any
 
 from bestk.cli.cluster import client_of
 from bestk.cli.options import (
@@ -46,7 +46,7 @@ from bestk.cli.outcome import (
     list_exit_code,
     require_places,
     say,
-    write_file,
+    write_files,
 )
 from bestk.cli.question import bounds, choices, limits, open_table, problem_of, what_is_near
 from bestk.cli.structure import searching
@@ -76,11 +76,11 @@ def alternatives(
     ] = None,
     below: Annotated[
         float | None,
-        option("--below", metavar="OBJECTIVE", min=0.0, help="Instead, all up to this objective."),
+        option("--below", metavar="OBJECTIVE", min=0.0, help="Or all up to this objective."),
     ] = None,
     n_best: Annotated[
         int | None,
-        option("--n-best", metavar="COUNT", min=1, help="Instead, the best of exactly K."),
+        option("--n-best", metavar="COUNT", min=1, help="Or so many with exactly K features."),
     ] = None,
     max_models: Annotated[
         int,
@@ -117,7 +117,7 @@ def alternatives(
     ] = None,
     node_limit: Annotated[
         int | None,
-        option("--node-limit", panel=RUN, metavar="COUNT", min=0, help="For the whole list."),
+        option("--node-limit", panel=RUN, metavar="COUNT", min=0, help="Limit for the whole list."),
     ] = None,
     threads: Threads = None,
     device: Device = "cpu",
@@ -155,12 +155,13 @@ def alternatives(
         show_data(data, found.best)
         show_structure(data, found.best)
         show_list(found)
-    write_file(report, "page", found.to_html)
+    files: list[Any] = [(report, "page", found.to_html)]
     code = list_exit_code(found)
     if found.certificate is not None:
-        write_file(save, "list", found.certificate.save)
+        files.append((save, "list", found.certificate.save))
     elif save is not None:
         why = "its proof was too large to keep" if found.complete else "it is not complete"
         say(f"list not written to {save}: {why}")
         code = code or GAP_LEFT
+    write_files(*files)
     return code

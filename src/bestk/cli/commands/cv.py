@@ -48,7 +48,7 @@ from bestk.cli.outcome import (
     exit_code,
     helpful,
     require_places,
-    write_file,
+    write_files,
 )
 from bestk.cli.question import (
     bounds,
@@ -100,7 +100,13 @@ def cv(
     ] = None,
     seed: Annotated[
         int,
-        option("--seed", panel=MODEL, metavar="COUNT", min=0, help="Decides on the parts."),
+        option(
+            "--seed",
+            panel=MODEL,
+            metavar="COUNT",
+            min=0,
+            help="Decides which rows are in which part.",
+        ),
     ] = 0,
     intercept: Intercept = True,
     include: Include = None,
@@ -154,6 +160,6 @@ def cv(
         show_structure(data, result)
         show_validation(validation, choosing)
         show_model(result)
-    write_file(report, "report", validation.to_html)
+    write_files((report, "report", validation.to_html))
     code = exit_code([result])
     return code if validation.is_closed else code or GAP_LEFT

@@ -1,10 +1,9 @@
 """The command ``bestk discover``: equations of motion from trajectories."""
 
-import functools
 import warnings
 from contextlib import nullcontext
 from pathlib import Path as File
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,7 +27,7 @@ from bestk.cli.options import (
     Workers,
     option,
 )
-from bestk.cli.outcome import exit_code, helpful, require_places, write_file
+from bestk.cli.outcome import exit_code, helpful, require_places, write_files
 from bestk.cli.question import penalties_of, sizes_of
 from bestk.show.console import discovery_document, show_discovery, write_json
 
@@ -46,7 +45,7 @@ def discover(
     drop: Drop = None,
     degree: Annotated[
         int,
-        option("--degree", panel=MODEL, metavar="COUNT", min=1, help="Of the terms, at most."),
+        option("--degree", panel=MODEL, metavar="COUNT", min=1, help="Largest degree of a term."),
     ] = 5,
     max_k: MaxK = 5,
     ks: Ks = None,
@@ -76,6 +75,7 @@ def discover(
 ) -> int:
     """Find, and prove, the equations x' = f(x) of trajectories."""
     from bestk.readers.data import read_trajectory
+    from bestk.readers.formats.source import naming
     from bestk.show.axes import require_picture
     from bestk.show.progress import Counter
 
@@ -83,7 +83,11 @@ def discover(
     if plot is not None:
         require_picture("--plot", plot)
     sizes, penalties = sizes_of(ks, max_k, max_k), penalties_of(alphas)
-    read = functools.partial(read_trajectory, time=time, states=states or (), drop=drop or ())
+
+    def read(file: File) -> Any:
+        with naming(file) if len(files) > 1 else nullcontext():
+            return read_trajectory(file, time=time, states=states or (), drop=drop or ())
+
     x, t = zip(*map(read, files), strict=True)
     for file, part in zip(files, x, strict=True):
         if part.columns != x[0].columns:
@@ -116,6 +120,5 @@ def discover(
         write_json(discovery_document(found, validation))
     else:
         show_discovery(found)
-    write_file(report, "report", found.to_html)
-    write_file(plot, "picture", found.plot)
+    write_files((report, "report", found.to_html), (plot, "picture", found.plot))
     return exit_code(found.searches)

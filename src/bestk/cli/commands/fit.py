@@ -48,7 +48,7 @@ from bestk.cli.outcome import (
     exit_code,
     helpful,
     require_places,
-    write_file,
+    write_files,
 )
 from bestk.cli.question import (
     bounds,
@@ -140,6 +140,6 @@ def fit(
         show_data(data, result)
         show_structure(data, result)
         show_model(result)
-    write_file(report, "report", result.to_html)
-    write_file(save, "run", functools.partial(storage.save, result))
+    keep = functools.partial(storage.save, result)
+    write_files((save, "run", keep), (report, "report", result.to_html))
     return exit_code([result])

@@ -44,7 +44,7 @@ from bestk.cli.outcome import (
     exit_code,
     helpful,
     require_places,
-    write_file,
+    write_files,
 )
 from bestk.cli.question import (
     bounds,
@@ -124,5 +124,5 @@ def path(
         show_structure(data, chosen)
         show_path(found, criterion.value)
         show_model(chosen)
-    write_file(report, "report", found.to_html)
+    write_files((report, "report", found.to_html))
     return exit_code(found.results)

@@ -6,7 +6,7 @@ from itertools import count
 
 import numpy as np
 
-from bestk.base.archive import read_arrays
+from bestk.base.archive import TooLarge, read_arrays
 from bestk.base.validation import counted
 from bestk.readers.coding import Coding
 from bestk.readers.files import DataError, File
@@ -18,7 +18,10 @@ def npz_source(path: File) -> Source:
     with path.open("rb") as source:
         if not zipfile.is_zipfile(source):
             raise DataError(f"{path} is not an npz file; write one with numpy.savez")
-        arrays = read_arrays(source, path)
+        try:
+            arrays = read_arrays(source, path)
+        except TooLarge as error:
+            raise DataError(str(error).replace("max_bytes= or ", "")) from error
     others: tuple[str, ...] = ()
     if "X" in arrays and arrays["X"].ndim == 2:
         X = arrays.pop("X")

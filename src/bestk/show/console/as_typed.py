@@ -29,6 +29,9 @@ _INSTEAD = (
     (r"give bounds or a larger alpha", "use a larger ridge penalty, or bounds on the coefficients"),
     (r"solve\(checkpoint=\.\.\.\)", "bestk fit --checkpoint"),
     (r"max_bytes= or ", ""),
+    (r"\blower degree\b", "lower --degree"),
+    (r"^x has", "the trajectory has"),
+    (r"^x\[(\d+)\] has", r"trajectory \1 (counted from 0) has"),
     (r"max_seconds= \(bestk verify --max-seconds\)", "--max-seconds"),
     (r"allow_long=True \(--allow-long\)", "--allow-long"),
     (r"exact=True \(--exact\)", "--exact"),
@@ -41,9 +44,19 @@ _INSTEAD = (
 
 
 def as_typed(text: str) -> str:
-    """A message with options such as --gap-tol in place of arguments such as gap_tol."""
+    """A message with options such as --gap-tol in place of arguments such as gap_tol.
+
+    What stands in quotes are names of columns or files, and stays.
+    """
+    names: list[str] = []
+
+    def hidden(name: re.Match[str]) -> str:
+        names.append(name[0])
+        return f"\0{len(names) - 1}\0"
+
+    text = re.sub(r"(?<!=)'[^']*'", hidden, text)
     for written, typed in _INSTEAD:
         text = re.sub(written, typed, text)
     if text.startswith("no model satisfies: "):
         text = re.sub(r"(?<=[:,] )(?=(?:include|exclude|free) )", "--", text)
-    return text
+    return re.sub("\0(\\d+)\0", lambda place: names[int(place[1])], text)
