@@ -340,6 +340,11 @@ def test_too_many_models_leave_the_best_ones():
     assert not some.complete
     assert some.complete_below < some.threshold == whole.threshold
     assert some.certificate.verify(X, y)  # of what it is complete below
+    assert f"below {some.complete_below:.10g} only (more than max_models)" in str(some)
+    shown = some._repr_html_()
+    assert "The list may be incomplete (more than max_models)." in shown
+    assert "Raise max_models" in shown
+    assert "Proven" not in shown
     check = bestk.near_optimal(X, y, 4, alpha=0.1, below=some.complete_below)
     assert [m.support.tolist() for m in check] == [m.support.tolist() for m in some]
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers.instances import make
 from helpers.seeds import seeds
+from sklearn.datasets import load_diabetes
 
 import bestk
 from bestk import Path, Problem, Status, solve_path
@@ -63,6 +64,14 @@ def test_ebic_finds_the_true_size(path):
 def test_table_names_every_size(path):
     lines = str(path).splitlines()
     assert [int(line.split()[0]) for line in lines[1:]] == [1, 2, 3, 4, 5]
+
+
+def test_a_model_without_features_explains_nothing():
+    X, y = load_diabetes(return_X_y=True)  # of its y, rounding used to explain -2e-16
+    path = bestk.solve_path(X, y, [0, 1], fit_intercept=True)
+    assert path[0].r2 == 0.0
+    assert "-0.0" not in str(path)
+    assert "optimal: no feature\n" in str(path)
 
 
 def test_perfect_fits_do_not_reward_further_features():

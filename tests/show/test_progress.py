@@ -197,6 +197,7 @@ def test_notebooks_get_a_cell_that_is_rewritten_and_cleared(monkeypatch):
     wait_for(lambda: len(pages) >= 2)
     live.close()
     assert "2446.116" in pages[0]
+    assert "monospace" in pages[0]  # whatever font the page has for <pre>
     assert "\x1b" not in "".join(pages)
     assert pages[-1] == ""
 

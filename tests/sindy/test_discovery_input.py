@@ -19,6 +19,8 @@ from bestk.sindy import discover
         (np.where(T[:, None] == 7, np.nan, table()), 1.0, {}, ValueError, "x contains NaN"),
         (table(d=0), 1.0, {}, ValueError, "x has no columns"),
         ([], 1.0, {}, ValueError, "x is an empty list"),
+        ([T, T[:9]], 1.0, {}, ValueError, r"x\[0\] must have two dimensions"),
+        ([T[:, None], T], 1.0, {}, ValueError, r"x\[1\] must have two dimensions"),
         ([table(), table(d=3)], 1.0, {}, ValueError, r"x\[1\] has 3 states, but x\[0\] has 2"),
         (table(), None, {}, TypeError, "t is missing"),
         (table(), 0.0, {}, ValueError, "t is the step between rows; it must be above 0, got 0"),

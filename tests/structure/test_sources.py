@@ -103,6 +103,9 @@ def test_products_are_features_of_their_own_and_powers_are_not(table):
         ("num__age cat__site_lung", None),
         ("mean dose age", None),
         ("num__mean dose num__age", None),
+        ("age_first mean dose", None),  # not what is made of age and called "first mean dose"
+        ("stage_II_a mean dose", None),
+        ("mean dose^2", "mean dose"),
         ("site=lung", "site"),
         ("missingindicator_age_first", "age_first"),
         ("num__missingindicator_mean dose", "mean dose"),

@@ -187,7 +187,8 @@ class Result:
     @property
     def r2(self) -> float:
         """Share of y'y that is explained; the usual R^2 if there is an intercept."""
-        return 1.0 - self.rss / self.yy if self.yy > 0 else 1.0
+        share = 1.0 - self.rss / self.yy if self.yy > 0 else 1.0
+        return share if abs(share) > PERFECT_FIT else 0.0  # less is rounding, of either sign
 
     @property
     def group_names(self) -> list[str]:

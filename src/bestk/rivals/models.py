@@ -30,6 +30,13 @@ from bestk.search.solve import solve_problem
 from bestk.structure.compose import NoModel, named_features
 
 
+def why_incomplete(found: "NearOptimal") -> tuple[str, str]:
+    """Why a list that is not complete has ended, and what to do."""
+    if found.status in (Status.OPTIMAL, Status.CONDITIONAL):  # the search did not stop early
+        return "more than max_models", "Raise max_models, or ask for less with within or below."
+    return str(found.status), found.status.advice
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NearModel:
     """One model of the list: the best coefficients on its support.
@@ -413,7 +420,8 @@ class NearOptimal:
         if self.complete:
             lines.append("  complete     yes: no other model is below the threshold")
         else:
-            lines.append(f"  complete     below {self.complete_below:.10g} only")
+            why, _ = why_incomplete(self)
+            lines.append(f"  complete     below {self.complete_below:.10g} only ({why})")
         # What models have in common is not known before all of them are.
         words = ("necessary", "possible") if self.complete else ("in all found", "in some")
         for word, features in zip(words, (self.necessary, self.possible), strict=True):

@@ -122,7 +122,7 @@ class Path(Mapping[int, Result]):
             line = f"{result.k:>4} {result.objective:>13.7g} {result.gap:>9.2g} {result.r2:>8.4f}"
             if known:
                 line += f" {result.criterion('aicc'):>10.2f} {result.criterion('bic'):>10.2f}"
-            lines.append(f"{line}  {result.status}: {names}")
+            lines.append(f"{line}  {result.status}: {names or 'no feature'}")
         return "\n".join(lines)
 
 

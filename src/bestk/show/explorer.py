@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.words import counted
+from bestk.rivals.models import why_incomplete
 from bestk.show.html import Html, and_more, fact_list, listed, number, section, table, tag
 from bestk.show.plots import percent
 from bestk.show.structure import (
@@ -329,7 +330,8 @@ def _verdict(found):
             "No better model is missing." if found.only_k else "No near-optimal model is missing."
         )
     else:
-        head = f"The list may be incomplete ({found.status})."
+        why, advice = why_incomplete(found)
+        head = f"The list may be incomplete ({why})."
         below = found.complete_below
         if np.isfinite(below) and below > found.best.objective:
             where = _percent_down(_excess(found, below))
@@ -337,7 +339,7 @@ def _verdict(found):
             text += f"which is {where} {_above(found)}; beyond it models may be missing. "
         else:
             text = "Models may be missing at every objective. "
-        text = Html(text + tag("span", found.status.advice))
+        text = Html(text + tag("span", advice))
     kind = "verdict proven" if found.complete else "verdict"
     return tag("p", tag("strong", head), " ", text, class_=kind)
 

@@ -281,4 +281,5 @@ class _Cell:
         # Kernels announce colours, which a page cannot show.
         plain = Console(file=text, width=100, force_jupyter=False, color_system=None)
         plain.print(self._render())
-        return f"<pre>{escape(text.getvalue())}</pre>"
+        # Some pages give <pre> the font of their text, and columns must stand below their heads.
+        return f'<pre style="font-family: monospace">{escape(text.getvalue())}</pre>'

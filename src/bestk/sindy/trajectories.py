@@ -51,7 +51,7 @@ class Trajectories:
         cls, x: Any, t: Any, names: Any = None, u: Any = None, control_names: Any = None
     ) -> "Trajectories":
         """Checked copies of the data; errors name the argument and say what to do."""
-        are_many = isinstance(x, list | tuple) and all(np.ndim(part) == 2 for part in x)
+        are_many = isinstance(x, list | tuple) and _are_trajectories(x)
         if isinstance(x, np.ndarray) and x.ndim == 3:
             raise ValueError("x must have two dimensions; for several trajectories pass list(x)")
         parts = list(x) if are_many else [x]
@@ -162,6 +162,13 @@ def new_control(u: Any, t: np.ndarray, n_inputs: int) -> Callable[[float], np.nd
 
 def _between(t: np.ndarray, u: np.ndarray) -> Callable[[float], np.ndarray]:
     return lambda time: np.array([np.interp(time, t, column) for column in u.T])
+
+
+def _are_trajectories(parts: Sequence[Any]) -> bool:
+    """Arrays of different shapes are not rows of one array: if one is wrong, it is named."""
+    shapes = {np.shape(part) for part in parts}
+    are_arrays = all(hasattr(part, "shape") for part in parts)
+    return all(len(shape) == 2 for shape in shapes) or (are_arrays and len(shapes) > 1)
 
 
 def _states(label: str, x: Any) -> np.ndarray:

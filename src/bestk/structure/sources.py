@@ -9,6 +9,8 @@ from bestk.base.validation import hint_for, names_of, require_distinct
 
 # What follows the name of a column in names of what is made of it: health_good, health=good, age^2.
 _MADE = re.compile(r"([_=].*|\^\d+)?", re.DOTALL)
+# Where the name of a column may end in a product of several, too.
+_ENDS = re.compile(r"[_=^ ]|\Z")
 _MISSING = "missingindicator_"
 
 
@@ -35,17 +37,25 @@ class BySource:
         """None for what is made of several columns, such as products, and for other names."""
         if name in self.columns:
             return name
-        factors = {self._fitting(factor) for factor in name.split(" ")} - {None}
-        return self._fitting(name) if len(factors) < 2 else None
+        column, rest = self._beginning(name)
+        if column is None or not _MADE.fullmatch(rest):
+            return None
+        while rest := rest.partition(" ")[2]:
+            other, rest = self._beginning(rest)
+            if other not in (None, column):
+                return None
+        return column
 
-    def _fitting(self, name: str) -> str | None:
+    def _beginning(self, name: str) -> tuple[str | None, str]:
+        """The longest column that a name or the factor of a product begins with, and the rest."""
         texts = [text.removeprefix(_MISSING) for text in _without_steps(name)]
-        fitting = [c for c in self.columns if any(_is_made_of(c, text) for text in texts)]
-        return max(fitting, key=len, default=None)
-
-
-def _is_made_of(column: str, text: str) -> bool:
-    return text.startswith(column) and _MADE.fullmatch(text, len(column)) is not None
+        found = [
+            (column, text[len(column) :])
+            for text in texts
+            for column in self.columns
+            if text.startswith(column) and _ENDS.match(text, len(column))
+        ]
+        return max(found, key=lambda one: len(one[0]), default=(None, name))
 
 
 def _without_steps(name: str) -> Iterator[str]:
