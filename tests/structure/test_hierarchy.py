@@ -133,3 +133,16 @@ def test_powers_in_one_group_need_nothing():
     """A group with all powers of a feature brings the parents along."""
     found = structure_of(3, ("a", "a^2", "a^3"), groups=["a"] * 3, rules=rules.hierarchy("strong"))
     assert found.rows == ()
+
+
+def test_names_with_very_many_factors_are_no_products():
+    """To read them would take long, or more calls inside each other than Python allows."""
+    long = " ".join("a" * 2000)
+    assert not any(parents_of(("a", long, "I(" * 400 + "a" + ")" * 400)))
+    assert parents_of(("a", " ".join("a" * 50))) == [(), (0,)]
+
+
+def test_high_powers_do_not_take_long():
+    """The last one has a hundred million divisors."""
+    names = ("a", "b", "c", "d", "a^9 b^9", "a^99 b^99 c", "a^99 b^99 c^99 d^99")
+    assert parents_of(names) == [(), (), (), (), (0, 1), (2, 4), (3, 5)]

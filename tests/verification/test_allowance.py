@@ -73,6 +73,15 @@ def test_time_that_is_over_ends_the_work():
     Allowance(started=-1e9).check()
 
 
+def test_rational_numbers_have_a_clock(monkeypatch):
+    """They have no forecast, and each node may take long."""
+    instance, certificate = proof()
+    looks = []
+    monkeypatch.setattr(Allowance, "check", lambda self: looks.append(1))
+    assert certificate.verify(instance.X, instance.y, exact=True)
+    assert len(looks) > np.count_nonzero(certificate.tree.split >= 0) > 2
+
+
 def test_choices_of_groups_are_forecast():
     X, y, _ = bestk.datasets.make_synthetic(500, 600, k=6, rho=0.3)
     rules = [bestk.rules.at_most(3, range(5))]

@@ -7,12 +7,15 @@ among the other terms: x y and x^2 for x^2 y, and x and y where these two are no
 import re
 from collections import Counter
 from collections.abc import Iterable
+from math import prod
 
 # "a b" of scikit-learn and PySINDy, "a:b" of formulas, "a*b" and "a×b" of people.
 _TIMES = re.compile(r"\s*(?:[:×]|\*(?!\*))\s*|\s+")
 _POWER = re.compile(r"\s*(?:\^|\*\*)\s*(\d{1,2})(?!\d)")
 _STOP = re.compile(r"\s*(?:\^|\*\*|[:×*])\s*|\s+")
 _AS_IS = re.compile(r"I\((.*)\)")  # "I(a ** 2)" of formulas
+# Longer names are nobody's products, and to read them would take long.
+_MOST_PIECES = 100
 
 # Main effects in order, each as often as its power says.
 Monomial = tuple[str, ...]
@@ -63,6 +66,8 @@ def _readings(name: str, mains: set[str]) -> set[Monomial]:
     write the name as main effects, powers and separators is tried.
     """
     stops = [*(match.start() for match in _STOP.finditer(name)), len(name)]
+    if len(stops) + 5 * name.count("I(") > _MOST_PIECES:
+        return set()
     suffixes: dict[int, set[Monomial]] = {}
 
     def after(start: int) -> set[Monomial]:
@@ -101,13 +106,21 @@ def _readings(name: str, mains: set[str]) -> set[Monomial]:
 def _largest(term: Monomial, place: dict[Monomial, int]) -> list[Monomial]:
     """Divisors of a term that are features, but for those that divide another of them."""
     found: list[Monomial] = []
-    level = {term}
-    while level:
-        smaller = {m[:i] + m[i + 1 :] for m in level for i in range(len(m))} - {()}
-        there = {m for m in smaller if m in place and not any(_divides(m, f) for f in found)}
-        found += sorted(there)
-        level = smaller - there
+    for divisor in sorted(_divisors(term, place), key=lambda m: (-len(m), m)):
+        if not any(_divides(divisor, other) for other in found):
+            found.append(divisor)
     return found
+
+
+def _divisors(term: Monomial, place: dict[Monomial, int]) -> list[Monomial]:
+    """Those of a term that are features, without itself."""
+    powers = Counter(term)
+    if prod(power + 1 for power in powers.values()) > len(place):
+        return [m for m in place if len(m) < len(term) and _divides(m, term)]
+    parts: list[Monomial] = [()]
+    for factor in sorted(powers):
+        parts = [m + (factor,) * power for m in parts for power in range(powers[factor] + 1)]
+    return [m for m in parts if m in place and m != term]
 
 
 def _divides(small: Monomial, large: Monomial) -> bool:

@@ -100,6 +100,7 @@ class ExactSplit:
         return [self._evaluate(task) for task in tasks]
 
     def _evaluate(self, task: Task) -> Outcome:
+        self.form.allowance.check()
         g = np.zeros(len(self.features))
         place = self.where[task.places]
         np.add.at(g, place[place >= 0], task.dual[place >= 0])
