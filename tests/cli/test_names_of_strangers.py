@@ -3,7 +3,7 @@
 import pytest
 from helpers.command_line import run
 
-from bestk.base.printable import printable
+from bestk.base.words import printable
 from bestk.verification import Verification
 from bestk.verification.completeness import ListVerification
 

@@ -99,7 +99,7 @@ def list_exit_code(found: "NearOptimal") -> int:
 
 def say(text: str, **style: Any) -> None:
     """To standard error: standard output is for results."""
-    from bestk.base.printable import printable
+    from bestk.base.words import printable
 
     typer.secho(printable(text, keep="\n"), err=True, **style)
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from math import isfinite
 from typing import Any, NamedTuple
 
-from bestk.base.interactive import Latex
 from bestk.base.validation import require_count
+from bestk.results.interactive import Latex
 from bestk.structure.hierarchy import Monomial, begins_with_digit, readings_of
 
 # (value, name) of a term; the name None is that of the constant.

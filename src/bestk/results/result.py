@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.interactive import as_printed
 from bestk.base.structure import Structure
 from bestk.base.validation import as_matrix, counted, names_of, require_count, require_same_names
 from bestk.results import formula
 from bestk.results.certificate import Certificate
 from bestk.results.criteria import information_criterion
 from bestk.results.gaps import PERFECT_FIT, relative_gap
+from bestk.results.interactive import as_printed
 from bestk.results.status import Status
 
 HISTORY = np.dtype([("seconds", "f8"), ("nodes", "i8"), ("incumbent", "f8"), ("bound", "f8")])

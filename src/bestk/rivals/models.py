@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.interactive import as_printed
 from bestk.base.structure import Structure
 from bestk.base.validation import (
     as_features,
@@ -23,6 +22,7 @@ from bestk.problem.regression import Regression
 from bestk.results import formula
 from bestk.results.completeness import CompletenessCertificate
 from bestk.results.gaps import percent
+from bestk.results.interactive import as_printed
 from bestk.results.result import Result, structure_lines
 from bestk.results.status import Status
 from bestk.rivals.ranges import Ellipsoid, ellipsoids

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from bestk.base.fingerprint import DataDigest
-from bestk.base.interactive import as_printed
 from bestk.base.settings import Settings, settings_of
 from bestk.base.tuning import tuning
 from bestk.base.validation import (
@@ -38,6 +37,7 @@ from bestk.problem.rows import (
     origin_of,
 )
 from bestk.problem.table import Table
+from bestk.results.interactive import as_printed
 from bestk.results.progress import one_display
 from bestk.results.result import Result
 from bestk.results.status import Status

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from bestk.base.cluster.client import client_for
-from bestk.base.interactive import as_printed
 from bestk.base.settings import Settings, settings_of
 from bestk.base.validation import require_count
 from bestk.choices.run import Prepared, solve_prepared
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
+from bestk.results.interactive import as_printed
 from bestk.results.progress import one_display
 from bestk.results.result import Result
 from bestk.results.status import Status

@@ -6,7 +6,7 @@ from threading import Event, Lock, Thread, Timer
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
 
-from bestk.base.printable import printable
+from bestk.base.words import printable
 from bestk.results.gaps import percent
 
 if TYPE_CHECKING:

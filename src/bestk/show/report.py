@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import numpy as np
 
-from bestk.base.interactive import Page
 from bestk.base.validation import counted, require_choice
 from bestk.results.criteria import CRITERIA
+from bestk.results.interactive import Page
 from bestk.show import plots
 from bestk.show.html import (
     Html,

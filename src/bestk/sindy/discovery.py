@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.interactive import Latex, as_printed
 from bestk.base.validation import as_real, as_vector, counted
 from bestk.results import formula
 from bestk.results.gaps import PERFECT_FIT, percent
+from bestk.results.interactive import Latex, as_printed
 from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.rivals.models import NearOptimal

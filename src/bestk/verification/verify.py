@@ -16,8 +16,8 @@ import numpy as np
 
 from bestk.base.cluster.collections import blocks_of, is_collection
 from bestk.base.fingerprint import DataDigest, fingerprint, gram_digest, rows_digest
-from bestk.base.printable import printable
 from bestk.base.validation import counted, require_device, require_flag
+from bestk.base.words import printable
 from bestk.results.certificate import Certificate
 from bestk.verification import evidence as data
 from bestk.verification.allowance import Allowance

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from bestk.base.interactive import as_printed
 from bestk.base.validation import as_real, counted, pandas_for, require_count, require_share
 from bestk.results.gaps import percent
+from bestk.results.interactive import as_printed
 from bestk.results.result import Result
 from bestk.results.status import Status
 from bestk.selection.stability.resampling import Resampling, weighted

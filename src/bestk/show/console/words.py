@@ -6,7 +6,7 @@ from rich import markup
 from rich.console import Console
 from rich.table import Table
 
-from bestk.base.printable import printable
+from bestk.base.words import printable
 
 if TYPE_CHECKING:
     from bestk.base.structure import Structure

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from bestk.base.fingerprint import fingerprint
-from bestk.base.printable import printable
 from bestk.base.structure import Row, Structure
 from bestk.base.validation import counted, require_device
+from bestk.base.words import printable
 from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate, SizeProof
 from bestk.verification import evidence as data
