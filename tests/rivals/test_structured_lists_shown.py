@@ -67,4 +67,4 @@ def test_a_list_without_groups_has_no_column_for_them(data):
     assert "groups" not in bestk.near_optimal(*data, 1).to_frame().columns
     ruled = bestk.near_optimal(*data, 2, rules=[rules.exclusive("a", "b")])
     assert "groups" not in ruled.to_frame().columns
-    assert str(ruled).startswith(f"bestk: {len(ruled)} models of 9 features")
+    assert str(ruled).startswith(f"bestk: {len(ruled)} model")

@@ -25,7 +25,7 @@ class Impatient:
 
 
 def test_an_interruption_gives_what_there_is(states):
-    with pytest.warns(ConvergenceWarning, match="left for"):
+    with pytest.warns(ConvergenceWarning, match="left for . of . equations: a model"):
         found = discover(states, STEP, degree=5, alphas=[1e-5], progress=Impatient(1))
     assert found.grids[0][1e-5].results[-1].status is Status.INTERRUPTED
     reached = len(found.grids[0][1e-5])

@@ -219,6 +219,8 @@ def checked_rows(
         require_numeric_columns("X", X)
         _require_finite("X", X)
         _require_finite("y", y)
+        if y is not None and not np.iscomplexobj(y):
+            as_real("y", y)
         raise
     weight = as_weights(sample_weight, len(X))
     if weight is not None:
@@ -235,11 +237,11 @@ def _require_finite(name: str, value: Any) -> None:
     require_finite(name, array, names_of(value))
 
 
-def warn_of_open_gaps(results: list[Result]) -> None:
+def warn_of_open_gaps(results: list[Result], of: str = "targets") -> None:
     """Tell the caller of the caller's caller, who called fit, how much is left to prove."""
     gaps = [result.gap for result in results if not result.is_closed]
     if gaps:
-        which = f" for {len(gaps)} of {len(results)} targets" if len(results) > 1 else ""
+        which = f" for {len(gaps)} of {len(results)} {of}" if len(results) > 1 else ""
         warnings.warn(
             f"the search stopped with a gap of {max(gaps):.2%} left{which}: a model with at most k "
             "features could still be better by that much. Raise time_limit or node_limit, loosen "

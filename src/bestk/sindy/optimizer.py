@@ -258,7 +258,7 @@ class OKRidge(BaseOptimizer):
             self.lower_bound_ = _least_total([p.lower_bounds for p in paths], paths, self.total_k)
         self.objective_ = sum(result.objective for result in self.results_)
         self.coef_ = np.array([result.coef for result in self.results_])
-        warn_of_open_gaps(self.results_)
+        warn_of_open_gaps(self.results_, "equations")
 
     def _solve_together(self, asked: list[Asked], sizes: list[int], settings: Settings) -> None:
         """One problem of all equations, which constraints tie together."""

@@ -324,7 +324,7 @@ def _fit(
         # Given again below, for the line that called discover.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(data.x, **data.given)
-    warn_of_open_gaps(optimizer.results_)
+    warn_of_open_gaps(optimizer.results_, "equations")
     return model
 
 

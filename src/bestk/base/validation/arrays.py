@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bestk.base.device.driver import INSTALL, DeviceUnavailable
-from bestk.base.validation.frames import is_lazy, require_numeric_columns
+from bestk.base.validation.frames import is_lazy, names_of, require_numeric_columns
 from bestk.base.validation.words import KINDS, MEND, place_of, shown
 from bestk.base.words import counted
 
@@ -64,7 +64,7 @@ def _not_numbers(name: str, value: Any, array: np.ndarray) -> Exception:
         return TypeError(f"{name} is of type {type(value).__name__}; pass an array of numbers")
     for place in np.ndindex(array.shape):
         item = array[place]
-        where = f"{name} has {shown(item)} in {place_of(place)}"
+        where = f"{name} has {shown(item)} in {place_of(place, names_of(value))}"
         try:
             float(item)
         except OverflowError:
