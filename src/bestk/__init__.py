@@ -81,11 +81,16 @@ _HOME = {
     "warmup": "bestk.selection.warming",
 }
 
+_MODULES = (
+    "certificate", "cross_validation", "datasets", "plots", "progress", "readers", "report",
+    "rules", "sindy", "storage", "verification",
+)  # fmt: skip
+
 
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         value = getattr(import_module(_HOME[name]), name)
-    elif name in ("datasets", "plots", "rules", "sindy"):
+    elif name in _MODULES:
         value = import_module(f"bestk.{name}")
     else:
         raise AttributeError(f"module 'bestk' has no attribute {name!r}")

@@ -25,6 +25,13 @@ def test_a_list_shows_its_first_models_and_what_they_share(data):
     assert f"{last.objective:.8g}" in html
 
 
+def test_features_that_k_does_not_count_are_named(data):
+    result = bestk.solve(*data, k=2, free=["<b>bmi</b>", "s5"], fit_intercept=True)
+    html = result._repr_html_()
+    assert "Not counted in k: &lt;b&gt;bmi&lt;/b&gt;, s5." in html
+    assert "Not counted" not in bestk.solve(*data, k=2)._repr_html_()
+
+
 def test_a_list_of_groups_names_groups(data):
     X, y = data
     labels = ["who", "who", *X.columns[2:4], *["blood"] * 6]

@@ -15,6 +15,7 @@ import numpy as np
 from bestk.base.validation import counted, require_choice
 from bestk.results.criteria import CRITERIA
 from bestk.results.interactive import Page
+from bestk.results.result import uncounted
 from bestk.show import plots
 from bestk.show.html import (
     Html,
@@ -223,8 +224,10 @@ def result_summary(result: Any) -> str:
     """A few lines for notebooks, in the notebook's own colours."""
     facts = [("k", result.k), *numbers(result)[:4], ("seconds", number(result.seconds, 3))]
     heads, values = zip(*facts, strict=True)
-    asked = rules_in_short(result)
-    return tag("div", verdict(result), equation(result), table(heads, values), asked)
+    free = [result.name(j) for j in sorted(uncounted(result))]
+    notes = [tag("p", "Not counted in k: ", listed(free), ".")] if free else []
+    notes.append(rules_in_short(result))
+    return tag("div", verdict(result), equation(result), table(heads, values), *notes)
 
 
 def path_summary(path: Any) -> str:
