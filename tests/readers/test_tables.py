@@ -533,8 +533,8 @@ def test_no_threads_are_asked_for(frame, tmp_path, monkeypatch, suffix):
         asked.append(options.use_threads)
         return open_arrow(*args, options=options, **more)
 
-    open_arrow = pa.ipc.open_file
-    monkeypatch.setattr(pa.ipc, "open_file", opened)
+    open_arrow = pa.ipc.open_stream
+    monkeypatch.setattr(pa.ipc, "open_stream", opened)
     monkeypatch.setattr(csv, "ReadOptions", watched(csv.ReadOptions))
     monkeypatch.setattr(
         parquet.ParquetFile, "iter_batches", watched(parquet.ParquetFile.iter_batches)
