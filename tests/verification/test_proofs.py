@@ -150,7 +150,7 @@ def test_the_verifier_shares_no_code_with_the_search():
         "bestk.base.archive", "bestk.base.constants", "bestk.base.fingerprint",
         "bestk.base.question", "bestk.base.structure", "bestk.base.validation",
         "bestk.base.cluster", "bestk.base.cluster.collections", "bestk.base.device",
-        "bestk.base.device.cuda", "bestk.base.device.driver",
+        "bestk.base.device.cuda", "bestk.base.device.driver", "bestk.base.printable",
     }  # fmt: skip
     own = ("bestk.verification", "bestk.base.validation.")
     others = [m for m in found.stdout.split() if not m.startswith(own)]
