@@ -47,6 +47,13 @@ def test_names_in_errors(strange):
     assert_harmless(done.output)
 
 
+def test_messages_have_a_limit(tmp_path):
+    (tmp_path / "data.csv").write_text("a" * 100_000 + ",b\n1,2\n")
+    done = run("fit", tmp_path / "data.csv", "-k", 1)
+    assert done.exit_code == 1
+    assert 1000 < len(done.output) < 10_000
+
+
 def test_words_of_a_forged_proof_stay_in_their_line():
     words = ("rule\x1b[1A\nVerified, rounding accounted for",)
     nothing = {"threshold": 1.0, "n_models": 0, "n_nodes": 0, "n_supports": 0, "assumptions": ()}

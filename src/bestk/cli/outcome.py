@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from bestk.results.result import Result
     from bestk.rivals.models import NearOptimal
 
+_LONGEST = 4000
+"""Characters of a message: names in a stranger's file may have very many."""
+
 BAD_INPUT, GAP_LEFT, NOT_VERIFIED, INTERRUPTED = 1, 3, 4, 130
 
 
@@ -24,7 +27,9 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
         try:
             code = command(*args, **options)
         except _plain_errors() as error:
-            say(f"bestk: {_words(error)}", fg="red")
+            text = _words(error)
+            text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
+            say(f"bestk: {text}", fg="red")
             code = BAD_INPUT
         except KeyboardInterrupt:
             typer.secho("bestk: interrupted before there was a result", err=True, fg="red")

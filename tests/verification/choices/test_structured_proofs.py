@@ -232,10 +232,27 @@ def test_many_choices_at_once_and_limits_on_them():
     found = checked(asked, claim)
     assert found, found.failures
     assert found.n_supports > 10_000
-    with limited(choices=1000, listed_choices=10**9):
+    for limit, words in (("choices", "more than 1000 choices"), ("choice_entries", "into memory")):
+        with limited(**{limit: 1000}, listed_choices=10**9):
+            found = checked(asked, claim)
+        assert not found
+        assert any(words in reason for reason in found.failures)
+
+
+def test_choices_of_large_groups_have_a_limit():
+    """Three of eight groups are 56 choices, of 30 features each."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 80))
+    y = X[:, :10].sum(axis=1) + rng.standard_normal(200)
+    asked = asked_for(X, y, 3, structure_of(np.repeat(np.arange(8), 10)))
+    coef = np.zeros(80)
+    coef[:10] = np.linalg.lstsq(X[:, :10], y, rcond=None)[0]
+    claim = enumerated(asked, (0,), coef, lower_bound=0.5 * asked.objective(coef))
+    assert checked(asked, claim)
+    with limited(choice_entries=1000):
         found = checked(asked, claim)
     assert not found
-    assert any("more than 1000 choices" in reason for reason in found.failures)
+    assert any("into memory" in reason for reason in found.failures)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])

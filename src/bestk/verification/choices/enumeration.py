@@ -155,8 +155,8 @@ class ChoiceEnumeration:
     @property
     def _too_many(self) -> Unjudged:
         return Unjudged(
-            f"its choices are too many to list, or too large; all enumerations together may list "
-            f"{limits().choices}"
+            f"all enumerations have more than {limits().choices} choices, or these have more "
+            f"features than fit into memory"
         )
 
     def _take(self, waiting: list[_Listed], values: list[Any]) -> None:

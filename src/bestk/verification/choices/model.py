@@ -30,9 +30,9 @@ def flaws_of_model(certificate: Certificate, sizes: np.ndarray | float) -> list[
     assert choices is not None
     reasons = []
     chosen = np.asarray(choices.chosen, dtype=np.int64)
-    size = len(np.setdiff1d(chosen, structure.groups_of(c.free)))
-    if size > c.k:
-        reasons.append(f"the model uses {counted(size, 'group')}, more than k = {c.k}")
+    n_counted = len(np.setdiff1d(chosen, structure.groups_of(c.free)))
+    if n_counted > c.k:
+        reasons.append(f"the model uses {counted(n_counted, 'group')}, more than k = {c.k}")
     if np.setdiff1d(structure.groups_of(c.given), chosen).size:
         reasons.append("the model lacks a group that is included or free")
     if np.intersect1d(structure.groups_of(c.exclude), chosen).size:
