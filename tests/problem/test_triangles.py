@@ -69,6 +69,32 @@ def test_models_of_ill_conditioned_batches(seed):
     assert np.sqrt(float(loss[0])) <= np.sqrt(truth.optimum) * (1 + 1e-9) + error
 
 
+@pytest.mark.parametrize("least", [0.0, 1e-9])
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_that_hardly_count_take_no_digits_from_a_bound(seed, least):
+    """They come first, and lie far from all others: sums begin there, or their error is known."""
+    rng = np.random.default_rng(seed)
+    n, far = 30, 10.0 ** rng.integers(4, 9)
+    X, weight = rng.standard_normal((n, 2)), np.ones(n)
+    y = X[:, 0] + rng.standard_normal(n)
+    weight[:7] = least
+    X[:7, 1] += far * rng.integers(0, 2)
+    y[:7] -= far
+    rows = [slice(i, i + 5) for i in range(0, n, 5)]
+    batches = [(X[i], y[i], weight[i]) for i in rows]
+    result = Problem.from_batches(batches, fit_intercept=True).solve(1, n_threads=1)
+    columns = (X - np.average(X, axis=0, weights=weight).astype(np.longdouble)).T
+    target = y - np.average(y, weights=weight).astype(np.longdouble)
+    for _ in range(2):  # means are rounded
+        columns = columns - ((columns @ weight) / weight.sum())[:, None]
+        target = target - (target @ weight) / weight.sum()
+    left = [
+        (weight * target) @ target - ((weight * x) @ target) ** 2 / ((weight * x) @ x)
+        for x in columns
+    ]
+    assert result.lower_bound <= float(min(left)) * (1 + 2e-10)
+
+
 def test_near_copies_survive_batches(force):
     """1e-10 apart: their products are equal, their triangle is not."""
     rng = np.random.default_rng(1)

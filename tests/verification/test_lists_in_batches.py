@@ -71,6 +71,20 @@ def test_a_false_list_is_refused_on_sums_too(seed, is_weighted, fit_intercept, f
     assert "fingerprint" in verified(certificate, y + 1e-9).failures[0]
 
 
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_batches_without_rows_change_nothing(fit_intercept, place):
+    """Partitions of a filtered table may be empty, the first one too."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 8, k=3, rho=0.5)
+    found = bestk.near_optimal(X, y, 3, within=0.2, fit_intercept=fit_intercept)
+    rows = [(X[:20], y[:20]), (X[20:], y[20:])]
+    rows.insert(place, (X[:0], y[:0]))
+    verification = verify_list_batches(found.certificate, rows, n_threads=1)
+    assert verification, str(verification)
+    with_other_rows = [(X + 1.0, y) if len(y) else (X, y) for X, y in rows]
+    assert not verify_list_batches(found.certificate, with_other_rows, n_threads=1)
+
+
 def test_where_there_are_no_rows_or_other_columns():
     instance, certificate = listed(3)
     assert "fingerprint" in verify_list_batches(certificate, []).failures[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.problem.moments import Moments
-from bestk.problem.rows import Rows, origin_of
+from bestk.problem.rows import Rows, origin_of, stand_in_of
 from bestk.problem.triangles import Triangle
 
 # Rows whose mean is close to that of a part.
@@ -138,4 +138,4 @@ class Part:
         """A few rows that stand for all of them."""
         if self.triangle is None:
             return None
-        return Rows(*self.triangle.rows(self.moments.keep_sums), None, stand_in=True)
+        return stand_in_of(self.triangle, self.moments.keep_sums)

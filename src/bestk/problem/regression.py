@@ -430,9 +430,11 @@ class Regression:
             # A difference of squares, each known up to the error of the products.
             error = self.moments.error + (2 * len(support) + 8) * UNIT_ROUNDOFF
             return max(objective - error * size**2, 0.0)
-        rounding = _FIT * UNIT_ROUNDOFF * size
         if self.rows.stand_in:  # rows that are themselves rounded
-            return max(np.sqrt(objective) - rounding, 0.0) ** 2
+            if self.rows.offset is not None:
+                size += self.rows.offset[-1] + float(self.rows.offset[support] @ np.abs(coef))
+            return max(np.sqrt(objective) - _FIT * UNIT_ROUNDOFF * size, 0.0) ** 2
+        rounding = _FIT * UNIT_ROUNDOFF * size
         # Coefficients are off by roundings, which count as squares; the residual is not.
         return max(objective - rounding**2, 0.0)
 

@@ -38,13 +38,16 @@ _ROWS_FOR_ORIGIN = 8192
 class Rows:
     """The data themselves, checked, kept by reference; or a few rows that stand for them.
 
-    ``stand_in`` rows give every model the objective of the real ones, its intercept included.
+    ``stand_in`` rows give every model the objective of the real ones, its intercept included. They
+    are rounded as columns were that are longer by ``offset``, y last: by the distance of the means
+    from where sums began.
     """
 
     X: np.ndarray
     y: np.ndarray
     weight: np.ndarray | None
     stand_in: bool = False
+    offset: np.ndarray | None = None
     known_digest: str | None = None
 
     @cached_property
@@ -238,6 +241,11 @@ def dealt(rng: np.random.Generator, first: int, count: int, n_parts: int) -> np.
     return rng.permutation((first + np.arange(count)) % n_parts)
 
 
+def stand_in_of(triangle: Triangle, fit_intercept: bool) -> Rows:
+    X, y = triangle.rows(fit_intercept)
+    return Rows(X, y, None, stand_in=True, offset=triangle.offset if fit_intercept else None)
+
+
 class StandIn:
     """Rows that stand for all batches: their triangular factor, if it is not too large."""
 
@@ -248,11 +256,18 @@ class StandIn:
     def add(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         if X.shape[1] > tuning().triangle_features:
             return
+        if weight is not None:  # what does not count must not decide where the mean is
+            X, y, weight = X[weight > 0.0], y[weight > 0.0], weight[weight > 0.0]
+        if len(y) == 0:
+            return
         X, y = X.astype(np.float64), y.astype(np.float64)
         if self.triangle is None:
             self.triangle = Triangle.empty(X.shape[1])
             # Digits of a column are relative to its size: begin near the mean.
-            self.origin = (X.mean(axis=0), y.mean()) if self.fit_intercept else (0.0, 0.0)
+            self.origin = (0.0, 0.0)
+            if self.fit_intercept:
+                means = np.average(np.column_stack([X, y]), axis=0, weights=weight)
+                self.origin = (means[:-1], means[-1])
         if X.shape[1] == self.triangle.n_features:
             X, y = X - self.origin[0], y - self.origin[1]
             with blas_threads(1):
@@ -261,7 +276,7 @@ class StandIn:
     def rows(self) -> Rows | None:
         if self.triangle is None:
             return None
-        return Rows(*self.triangle.rows(self.fit_intercept), None, stand_in=True)
+        return stand_in_of(self.triangle, self.fit_intercept)
 
 
 def centred_batches(total: Moments) -> Moments:

@@ -53,6 +53,11 @@ class Triangle:
         R[0, 1:] += R[0, 0] * np.append(x_step, y_step)
         return Triangle(R)
 
+    @property
+    def offset(self) -> np.ndarray:
+        """(p + 1) lengths of what an intercept takes out of the columns of X and y."""
+        return np.abs(self.R[0, 1:])
+
     def rows(self, fit_intercept: bool) -> tuple[np.ndarray, np.ndarray]:
         """(X, y) of a few rows with the same objective for every model as all rows together.
 

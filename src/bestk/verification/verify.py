@@ -31,6 +31,7 @@ from bestk.verification.evidence import (
     checked_batches,
     checked_gram,
     checked_rows,
+    finite,
 )
 from bestk.verification.exact.form import ExactForm, exact_objective, exact_products, floor_float
 from bestk.verification.forecast import forecast, work_of
@@ -51,6 +52,8 @@ from bestk.verification.threads import threads_for
 from bestk.verification.wellformed import flaws
 
 _ROUNDINGS = 32
+# What these roundings may hide, a share of y'y: coefficients that cancel must not hide everything.
+_MOST_LOST = 1e-6
 
 
 class LongVerification(UserWarning):
@@ -303,7 +306,7 @@ class _Check:
         # Whoever evaluates the model in double precision is off by a few roundings of its terms.
         root = _ROUNDINGS * UNIT * size
         lost = min(4 * evidence.eps * size * size, TOLERANCE)
-        lost += root * (2.0 * float(np.sqrt(objective / evidence.unit)) + root)
+        lost += min(root * (2.0 * float(np.sqrt(objective / evidence.unit)) + root), _MOST_LOST)
         self._conclude(proven, value, objective, evidence.unit, lost)
         return self.result()
 
@@ -343,18 +346,18 @@ class _Check:
         """In rational numbers."""
         c = self.certificate
         G, denominator = exact_products(X, y, weight, c.fit_intercept, range(X.shape[1]))
-        if G[-1, -1] == 0:
-            size = float(np.sum(y.astype(np.float64) ** 2 * (1.0 if weight is None else weight)))
-            return self.stopped(NoVariation(float(exact_objective(c, X, y, weight)), size))
         try:
+            objective = finite(exact_objective(c, X, y, weight))
+            if G[-1, -1] == 0:
+                squares = y.astype(np.float64) ** 2 * (1.0 if weight is None else weight)
+                raise NoVariation(objective, float(np.sum(squares)))
             form = ExactForm(c, G, denominator)
-        except Unfit as reason:
-            return self.failed(str(reason))
+        except (Unfit, NoVariation) as reason:
+            return self.stopped(reason)
         form.allowance = self.allowance
         form.target = Fraction(target_of(c, float(form.unit)))
         proven = cover(c, form)
         value = floor_float(Fraction(min(proven.value, 2)) * form.unit)
-        objective = float(exact_objective(c, X, y, weight))
         self.found["n_supports"] = form.n_supports
         self._conclude(proven, value, objective, float(form.unit), 0.0)
         return self.result()

@@ -74,12 +74,13 @@ class Batches:
         allowance: Allowance,
     ) -> None:
         self.certificate, self.allowance, self.n_rows = certificate, allowance, 0
-        rows = data.checked_batches(batches)
+        rows = (batch for batch in data.checked_batches(batches) if len(batch[1]) > 0)
         first = list(islice(rows, 1))
         self.rows, self.n_features = chain(first, rows), first[0][0].shape[1] if first else 0
         self.totals = np.zeros(len(certificate.models), dtype=LONG)
         # Sums of w, w y and w y^2, about a typical y.
-        self.origin, self.sums = LONG(first[0][1].mean() if first else 0), np.zeros(3, dtype=LONG)
+        self.origin = LONG(first[0][1].mean(dtype=np.float64) if first else 0)
+        self.sums = np.zeros(3, dtype=LONG)
 
     @property
     def n_wide(self) -> int | None:

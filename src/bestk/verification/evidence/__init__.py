@@ -6,7 +6,7 @@ from bestk.verification.evidence.given import (
     checked_gram,
     checked_rows,
 )
-from bestk.verification.evidence.objective import EmptyModel
+from bestk.verification.evidence.objective import EmptyModel, finite
 from bestk.verification.evidence.problem import Evidence, Model, NoVariation, Unfit
 from bestk.verification.evidence.sources import (
     Collected,
@@ -27,6 +27,7 @@ __all__ = [
     "checked_batches",
     "checked_gram",
     "checked_rows",
+    "finite",
     "from_batches",
     "from_gram",
     "from_rows",

@@ -1,14 +1,28 @@
 """The objective of a certificate's model, with its gradient and their errors."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bestk.results.certificate import Certificate
-from bestk.verification.evidence.problem import Model
+from bestk.verification.evidence.problem import Model, Unfit
 from bestk.verification.numerics.rounding import LONG, LONG_UNIT, UNIT, gamma
 
 _ROWS = 512
+
+
+def finite(objective: Any) -> float:
+    """An objective in double precision; Unfit where it is beyond all numbers.
+
+    Nothing could be compared with it: any difference is within a share of infinity.
+    """
+    try:
+        value = float(objective)
+    except OverflowError:  # of a fraction
+        value = np.inf
+    if not np.isfinite(value):
+        raise Unfit("the coefficients of the model are so large that its objective is not finite")
+    return value
 
 
 class EmptyModel(NamedTuple):
@@ -53,7 +67,7 @@ class Objective:
         self.n_blocks += 1
 
     def total(self) -> float:
-        return float(self.squares + LONG(self.certificate.alpha) * (self.b @ self.b))
+        return finite(self.squares + LONG(self.certificate.alpha) * (self.b @ self.b))
 
     @property
     def sizes(self) -> np.ndarray:

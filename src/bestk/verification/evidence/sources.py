@@ -6,7 +6,7 @@ import numpy as np
 
 from bestk.base.validation import few
 from bestk.results.certificate import Certificate
-from bestk.verification.evidence.objective import EmptyModel, Objective
+from bestk.verification.evidence.objective import EmptyModel, Objective, finite
 from bestk.verification.evidence.problem import Evidence, Unfit
 from bestk.verification.evidence.products import Products, evidence_of, products_of, unit_gram
 from bestk.verification.limits import limits
@@ -170,7 +170,7 @@ def from_gram(certificate: Certificate, full: np.ndarray) -> Evidence:
     products = Products(
         squares=full.diagonal(), moments=full[:-1, -1], matrix=unit_gram(full),
         error=nothing + 2 * UNIT, tau=nothing, exponent=exponent, dead=diagonal == 0.0,
-        doubtful=np.zeros(len(full), dtype=bool), objective=float(max(value, 0.0)),
+        doubtful=np.zeros(len(full), dtype=bool), objective=finite(max(value, 0.0)),
         size=float(full[-1, -1]),
     )  # fmt: skip
     return evidence_of(certificate, products)
