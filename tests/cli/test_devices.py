@@ -64,6 +64,7 @@ def test_a_missing_package_is_named(command, file, tmp_path, monkeypatch):
     assert "needs CuPy: install bestk[gpu]" in outcome.stderr
 
 
+@pytest.mark.filterwarnings("default")
 def test_a_long_verification_is_announced(file, tmp_path, monkeypatch):
     proof = tmp_path / "run.npz"
     fit(file, "-k", "2", "--save", proof)

@@ -230,3 +230,25 @@ def test_errors_of_python_have_words(table, monkeypatch, error, words):
 
     monkeypatch.setattr("bestk.problem.regression.Regression.from_batches", failing)
     assert words in run("fit", table, "-k", 1, "-t", "price", "-q").stderr
+
+
+@pytest.mark.filterwarnings("default")
+def test_warnings_are_plain_sentences(table, tmp_path, monkeypatch):
+    def refused(*rest):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("os.replace", refused)
+    path = tmp_path / "run.ckpt"
+    outcome = run("fit", table, "-k", 1, "-t", "price", "--checkpoint", path, "-q")
+    assert outcome.exit_code == 0
+    assert outcome.stderr.startswith(f"bestk: no checkpoint was written to {path}: Permission den")
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_read(tmp_path, monkeypatch):
+    def refused(folder):
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr("os.scandir", refused)
+    outcome = run("fit", tmp_path, "-k", 1)
+    assert outcome.stderr == f"bestk: cannot open {tmp_path}: Permission denied\n"

@@ -1,8 +1,9 @@
 """What comes out of a command: a live display, files, messages and an exit code."""
 
 import functools
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path as File
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            code = command(*args, **options)
+            with _plain_warnings():
+                code = command(*args, **options)
         except _plain_errors() as error:
             text = _words(error)
             text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} ..."
@@ -37,6 +39,19 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
         raise typer.Exit(code)
 
     return run
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings as plain sentences, without lines of the program."""
+    from bestk.show.console import as_typed
+
+    def show(message: Any, *rest: Any, **more: Any) -> None:
+        say(f"bestk: {as_typed(str(message))}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _plain_errors() -> tuple[type[Exception], ...]:

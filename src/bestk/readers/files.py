@@ -4,6 +4,7 @@ Paths with ``://`` are those of fsspec, which is imported by the first one.
 """
 
 import glob
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -113,6 +114,17 @@ def list_files(path: str | Path) -> Listing:
     )
 
 
+def _walk(folder: Path) -> Iterator[Path]:
+    """All names below a folder but hidden ones; an error where a folder cannot be read."""
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    for root, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+        yield from (Path(root, name) for name in names)
+
+
 class _Here:
     """The files of this machine."""
 
@@ -126,7 +138,7 @@ class _Here:
         return Path(path).is_dir()
 
     def below(self, folder: str) -> list[str]:
-        return [file.as_posix() for file in Path(folder).rglob("*") if file.is_file()]
+        return [file.as_posix() for file in _walk(Path(folder)) if file.is_file()]
 
     def matching(self, pattern: str) -> list[str]:
         hits = map(Path, glob.glob(pattern, recursive=True))

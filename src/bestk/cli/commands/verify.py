@@ -1,8 +1,6 @@
 """bestk verify: a proof from a file, on data from files."""
 
-import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path as File
 from typing import Annotated, Any
 
@@ -35,7 +33,6 @@ from bestk.cli.question import (
     open_table,
 )
 from bestk.show.console import (
-    as_typed,
     show_list_verification,
     write_json,
 )
@@ -100,13 +97,12 @@ def verify(
     how: Any = {"max_seconds": max_seconds, "allow_long": allow_long}
     if not exact:
         how |= {"n_threads": threads, "device": device}
-    with _plain_warnings():
-        if exact:
-            verification = proof.verify(*_joined(batches), exact=True, **how)
-        elif kind is CompletenessCertificate:
-            verification = verify_list_batches(proof, batches, **how)
-        else:
-            verification = verify_batches(proof, batches, **how)
+    if exact:
+        verification = proof.verify(*_joined(batches), exact=True, **how)
+    elif kind is CompletenessCertificate:
+        verification = verify_list_batches(proof, batches, **how)
+    else:
+        verification = verify_batches(proof, batches, **how)
     if as_json:
         write_json(asdict(verification))
     elif kind is CompletenessCertificate:
@@ -114,19 +110,6 @@ def verify(
     else:
         typer.echo(verification)
     return 0 if verification else NOT_VERIFIED
-
-
-@contextmanager
-def _plain_warnings() -> Iterator[None]:
-    """Warnings as plain sentences, as soon as they are given."""
-
-    def show(message: Any, *rest: Any, **more: Any) -> None:
-        say(as_typed(str(message)))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        warnings.showwarning = show
-        yield
 
 
 def _joined(batches: Iterator[tuple[Any, ...]]) -> list[Any]:
