@@ -439,3 +439,15 @@ def test_free_groups_take_no_room(visit):
         page = visit(replace(real, k=k))
         feature(page, group(page, "some")[0]).click()
         assert ("room for what is required" in page.locator("#note").inner_text()) == has_room
+
+
+def test_powers_are_raised_and_found_as_they_are_typed(visit):
+    names = ["a^2", "b**2", "x^3 y", "d^2.5", "e^12", *(f"f{j}" for j in range(5, 30))]
+    X, y = proxies(names, noise=3.0)
+    page = visit(find(X, y, names, k=2, within=0.9, copies=((4, 0),)))
+    shown = {name for key in ("every", "some", "none") for name in group(page, key)}
+    assert {"a²", "b²", "x³ y", "d^2.5", "e¹²"} <= shown
+    assert "e¹² for a²" in page.locator("#copies").inner_text()
+    for typed in ("a^2", "a²"):
+        page.locator("#search").fill(typed)
+        assert group(page, "some") == ["a²"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from helpers.browser import chromium
 from matplotlib.figure import Figure
 from test_report import Reader
 
@@ -266,3 +267,20 @@ def test_reports_know_a_structure_alone(result):
     text = Reader(report.result_page(replace(result, structure=only))).text
     assert "On the choice" not in text
     assert "On coefficients" in text
+
+
+def test_long_names_of_a_group_stay_in_their_cells():
+    names = ["num__missingindicator_mean_corpuscular_volume", "age"]
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=names)
+    result = bestk.solve(X, X.sum(axis=1), 1, groups={"volume": names})
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 500, "height": 900})
+        page.set_content(result.to_html())
+        assert page.locator(".member").count() == 2
+        outside = page.evaluate(
+            """() => [...document.querySelectorAll(".member")].filter((name) => {
+                const cell = name.closest("th").getBoundingClientRect();
+                return name.getBoundingClientRect().right > cell.right;
+            }).length"""
+        )
+        assert outside == 0

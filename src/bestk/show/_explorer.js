@@ -18,7 +18,13 @@
   // What k counts: features, or groups of them. "Feature" below means either; "member" is a feature.
   const unit = data.unit,
     capital = unit[0].toUpperCase() + unit.slice(1);
-  const readable = (name) => (name.trim() === "" ? JSON.stringify(name) : name);
+  // Powers are raised as on other pages: s6² for s6^2 and s6**2.
+  const POWER = /([\p{L}\p{N}_)\]])(?:\^|\s?\*\*\s?)(\d{1,2})(?![\p{L}\p{N}_]|\.\d)/gu;
+  const raised = (digits) => digits.replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+  const readable = (name) =>
+    name.trim() === ""
+      ? JSON.stringify(name)
+      : name.replace(POWER, (_, before, power) => before + raised(power));
   const names = data.names.map(readable);
   const p = names.length;
   const n = data.sizes.length;
@@ -526,7 +532,7 @@
           }),
           el("p", {
             class: "names",
-            text: data.unused.join(", ") + (rest ? ` and ${rest.toLocaleString("en")} more` : ""),
+            text: data.unused.map(readable).join(", ") + (rest ? ` and ${rest.toLocaleString("en")} more` : ""),
           }),
         ),
       );
@@ -577,7 +583,8 @@
     const order = { every: [], some: [], none: [] };
     const byShare = byUse.slice().sort((a, b) => view.inside[b] - view.inside[a]);
     for (const f of byShare) {
-      if (state.search && !names[f].toLowerCase().includes(state.search)) continue;
+      const typed = `${names[f]}\n${data.names[f]}`.toLowerCase();
+      if (state.search && !typed.includes(state.search)) continue;
       order[view.inside[f] === 0 ? "none" : view.inside[f] === view.within ? "every" : "some"].push(
         f,
       );
@@ -1415,7 +1422,9 @@
 
   function makeCopies() {
     if (!data.copies.length) return;
-    const some = data.copies.slice(0, 50).map(([copy, original]) => `${copy} for ${original}`);
+    const some = data.copies
+      .slice(0, 50)
+      .map((pair) => pair.map(readable).join(" for "));
     if (data.copies.length > 50) some.push(`and ${data.copies.length - 50} more`);
     place("copies").append(
       el("p", {
