@@ -290,3 +290,33 @@ def test_broken_checkpoints_are_refused(change, tmp_path):
         np.savez(file, **arrays | {"checkpoint": np.array(json.dumps(header))})
     with pytest.raises(ValueError, match="broken checkpoint"):
         bestk.resume(path, *data())
+
+
+@pytest.mark.parametrize(
+    "options", [{"include": [0]}, {"free": [1]}, {"include": [0], "free": [2]}]
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_lists_go_on_from_before_their_first_model(seed, options, tmp_path):
+    """No model is known to the tree yet, not even one with what every model has."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 6))
+    y = X[:, 3] + X[:, 4] + rng.standard_normal(30)
+    path, ask = tmp_path / "list.ckpt", {"alpha": 0.1, "within": 0.3, "n_threads": 1, **options}
+    bestk.near_optimal(X, y, 3, checkpoint=path, node_limit=0, **ask)
+    found = bestk.near_optimal(X, y, 3, checkpoint=path, **ask)
+    again = bestk.near_optimal(X, y, 3, **ask)
+    assert found.complete
+    assert [m.support.tolist() for m in found] == [m.support.tolist() for m in again]
+    assert found.certificate.verify(X, y)
+
+
+@pytest.mark.parametrize("options", [{"include": [0]}, {"free": [1]}])
+def test_a_run_goes_on_where_no_feature_helps(options, tmp_path):
+    """Then the best model is empty, and lacks what every model may have."""
+    X = np.kron(np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 2.0]]), np.ones((2, 1)))
+    X, y = np.vstack([X, X]), np.repeat([1.0, -1.0], 4)
+    path = tmp_path / "run.ckpt"
+    bestk.solve(X, y, 2, alpha=1.0, checkpoint=path, node_limit=0, **options)
+    result = bestk.resume(path, X, y, node_limit=None)
+    assert result.status is Status.OPTIMAL
+    assert result.objective == y @ y

@@ -97,13 +97,16 @@ class Presolved:
         return 0 if self.form is None else min(int(k - useless + uncounted), self.form.p)
 
     def admits(self, support: np.ndarray, size: int) -> bool:
-        """Whether a model may have these features, `size` of them at most that can enter one."""
+        """Whether a model may have these features, `size` of them at most that can enter one.
+
+        Those that every model has come on top: where they add nothing, a search may pass over them.
+        """
         features = self.required if self.form is None else self.form.features
-        n_useful = int(np.isin(support, [*features, *self.copies[:, 0]]).sum())
+        useful = [*features, *self.copies[:, 0]]
+        n_useful = int(np.isin(np.union1d(support, self.required), useful).sum())
         # Where all features may be in a model, so may copies of them: they add nothing.
         is_small = n_useful <= size or size == len(features)
-        excluded = np.isin(support, self.exclude).any()
-        return bool(is_small and not excluded and np.isin(self.required, support).all())
+        return bool(is_small and not np.isin(support, self.exclude).any())
 
     def require_room(self, k: int) -> None:
         """What must be in a model fits into one of k features."""
