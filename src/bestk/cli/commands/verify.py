@@ -26,7 +26,6 @@ from bestk.cli.options import (
 from bestk.cli.outcome import (
     NOT_VERIFIED,
     helpful,
-    say,
 )
 from bestk.cli.question import (
     batches_of,
