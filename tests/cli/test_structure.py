@@ -122,7 +122,7 @@ def test_other_forms_are_wrong_usage(file, command, text):
         (["--constraint", "a"], "--constraint: 'a' has no <=, >= or ="),
         (["--include", "town"], "--include: there is no column 'town'"),
         (["--numeric", "sex,city"], "column 'city' holds text ('"),
-        (["--numeric", "sex", "--text", "sex"], "--numeric and --text both name 'sex'"),
+        (["--numeric", "sex", "--text", "sex"], "--numeric sex and --text sex are one column"),
     ],
 )
 def test_bad_input_is_code_1_and_a_message(file, options, message):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from helpers.command_line import run
 
-from bestk.show.console import as_typed
+from bestk.show.console import as_typed, of_table_as_typed
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +38,8 @@ def words_of(outcome):
         (["--include", "age", "--exclude", "age"], ["both --include and --exclude"]),
         (["--include", "AGE"], ["--include", "did you mean 'age'?"]),
         (["--weight", ""], ["--weight: there is no column ''"]),
-        (["--weight", "price"], ["--target and --weight both name 'price'"]),
-        (["--weight", "age"], ["--weight: column 'age' has negative values"]),
+        (["--weight", "price"], ["--target price and --weight price are one column"]),
+        (["--weight", "age"], ["--weight age has negative values"]),
         (["--group", "age=sex,bmi"], ["--group: there is a group 'age'", "rename"]),
         (["--group", "g=age,sex", "--auto-bounds"], ["--auto-bounds cannot", "--lower"]),
         (["--group", "g=age,sex", "--device", "cuda"], ["--device cannot", "leave --device out"]),
@@ -180,6 +180,27 @@ def test_columns_named_as_arguments_keep_their_names(option, tmp_path):
 def test_names_in_quotes_are_not_translated():
     assert as_typed("n_threads: there is no 'n_threads'") == "--threads: there is no 'n_threads'"
     assert as_typed("'a' and 'n_folds', n_folds") == "'a' and 'n_folds', --folds"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        ("leave it out with drop=['day']", "leave it out with --drop day"),
+        ("take it as text with text=['a b']", "take it as text with --text 'a b'"),
+        (f"drop=[{chr(34)}it's{chr(34)}]", "--drop 'it'\"'\"'s'"),
+        ("drop=['sample_weight']", "--drop sample_weight"),
+        ("with missing='drop'", "with --missing drop"),
+        ("target='y' and weight='y' are", "--target y and --weight y are"),
+        ("--rule: there is no column 'b'", "--rule: there is no column 'b'"),
+        ("b/time.csv: time: there is no column 't'", "b/time.csv: --time: there is no column 't'"),
+        (
+            "sample_weight.csv has no column 'weight=1'",
+            "sample_weight.csv has no column 'weight=1'",
+        ),
+    ],
+)
+def test_messages_about_tables_as_typed(text, typed):
+    assert of_table_as_typed(text) == typed
 
 
 def test_a_file_without_a_name_or_that_is_none():

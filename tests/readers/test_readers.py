@@ -152,14 +152,14 @@ def test_csv_dialects(any_csv_reader, tmp_path, text):
         ("a,y\n1,2\n3\n", r"row 2 .* has 1 value for 2 columns"),
         ("a,y\n1,2\n3,4,5\n", r"row 2 .* has 3 values"),
         ("a,a,y\n1,2,3\n", "more than one column named 'a'"),
-        ("a,y\n1,2\nParis,4\n", r"'a' holds text \('Paris' in row 2\).*--drop a"),
+        ("a,y\n1,2\nParis,4\n", r"'a' holds text \('Paris' in row 2\).*drop=\['a'\]"),
         ("a,y\n1,2\n2024-01-31,4\n", r"'a' holds text \('2024-01-31' in row 2\)"),
         ("a,y\n1,2\n3,\n", "'y' has a missing value in row 2"),
-        ("a,y\n1,2\nNA,5\n", "'a' has a missing value in row 2.*--drop a"),
+        ("a,y\n1,2\nNA,5\n", r"'a' has a missing value in row 2.*drop=\['a'\]"),
         ("a,y\n1,2\nnan,5\n", "'a' has a missing value in row 2"),
         ("a,y\n1,inf\n", "'y' has an infinite value in row 1"),
-        (",a,y\n0,1,2\n", "--drop unnamed_column_1"),
-        ("a,target\n1,2\n", "--target: there is no column 'y'; there are 'a', 'target'"),
+        (",a,y\n0,1,2\n", r"drop=\['unnamed_column_1'\]"),
+        ("a,target\n1,2\n", "target: there is no column 'y'; there are 'a', 'target'"),
     ],
 )
 def test_what_is_wrong_with_a_text_file_is_said(any_csv_reader, tmp_path, text, message):
@@ -179,12 +179,12 @@ def test_trouble_in_a_later_batch_is_reported_with_its_row(any_csv_reader, tmp_p
 def test_types_and_missing_values_of_arrow_files(tmp_path, name):
     frame = pd.DataFrame({"a": [1.0, np.nan, 3.0], "y": [1, 2, 3], "t": ["u", "v", "w"]})
     path = write(frame, tmp_path / name)
-    with pytest.raises(DataError, match=r"'t' holds text \('u' in row 1\).*--drop t"):
+    with pytest.raises(DataError, match=r"'t' holds text \('u' in row 1\).*drop=\['t'\]"):
         read(open_data(path, numeric=["t"]))
     with pytest.raises(DataError, match="'a' has a missing value in row 2"):
         read(open_data(path, drop=["t"], batch_rows=1))
     dated = frame.assign(a=pd.Timestamp("2024-01-31")).drop(columns="t")
-    with pytest.raises(DataError, match=r"'a' holds values of type timestamp.*--drop a"):
+    with pytest.raises(DataError, match=r"'a' holds values of type timestamp.*drop=\['a'\]"):
         read(open_data(write(dated, path)))
 
 

@@ -64,10 +64,10 @@ def _plain_errors() -> tuple[type[Exception], ...]:
 def _words(error: Exception) -> str:
     """What is wrong, with options as they are typed."""
     from bestk.readers.files import DataError
-    from bestk.show.console import as_typed
+    from bestk.show.console import as_typed, of_table_as_typed
 
-    if isinstance(error, DataError):  # which speak of options already, and of columns
-        return str(error)
+    if isinstance(error, DataError):
+        return of_table_as_typed(str(error))
     if isinstance(error, MemoryError) and str(error).partition(" ")[0] in ("", "Unable"):
         needed = f" ({error})" if str(error) else ""  # as Python and NumPy say it
         return f"there is not enough memory{needed}; leave columns out, or ask for less at once"

@@ -74,12 +74,12 @@ class Coding:
 
     def no_numbers(self, column: str, what: str) -> DataError:
         """The error of a column that should hold numbers."""
-        ways = f"turn it into numbers first, or leave it out with --drop {column}"
+        ways = f"turn it into numbers first, or leave it out with drop=[{column!r}]"
         if column in self.needed:
             ways = "it must hold numbers, so turn it into numbers first, or choose another column"
         elif column in self.undecided:
-            ways = f"turn it into numbers, take it as text with --text {column}, or leave it out "
-            ways += f"with --drop {column}"
+            ways = f"turn it into numbers, take it as text with text=[{column!r}], or leave it "
+            ways += f"out with drop=[{column!r}]"
         return DataError(f"column {column!r} holds {what}; {ways}")
 
     def of_type(self, column: str, kind: str) -> DataError:

@@ -167,7 +167,7 @@ class Data:
             (column, _), *_ = self.left_out.values.most_common(1)
             return DataError(
                 f"every row of {self.title} has a missing value, most of them in column "
-                f"{column!r}; leave such columns out with --drop"
+                f"{column!r}; leave such columns out with drop=[{column!r}]"
             )
         return DataError(f"{self.title} has column names but no rows")
 
@@ -185,7 +185,7 @@ def open_data(
     like: Data | None = None,
     batch_rows: int | None = None,
     encode: bool = True,
-    target_option: str = "--target",
+    target_option: str = "target",
 ) -> Data:
     """Data of a table; headers are read now, the rows batch by batch when iterated over.
 
@@ -224,7 +224,7 @@ def open_data(
     encode : bool
         Whether text becomes indicators. If not, it is an error when the rows are read.
     target_option : str
-        What error messages call the target.
+        The argument that error messages call the target.
 
     Returns
     -------
@@ -251,11 +251,13 @@ def open_data(
             f"{names[0]!r}. Columns of text files are separated by commas, semicolons or tabs"
         )
     require_columns(target_option, [target], names)
-    require_columns("--weight", [] if weight is None else [weight], names)
+    require_columns("weight", [] if weight is None else [weight], names)
     if weight == target:
-        raise DataError(f"{target_option} and --weight both name {target!r}; choose two columns")
-    drop = choose_columns("--drop", drop, everywhere)
-    features = set(choose_columns("--features", features, names))
+        raise DataError(
+            f"{target_option}={target!r} and weight={target!r} are one column; choose two"
+        )
+    drop = choose_columns("drop", drop, everywhere)
+    features = set(choose_columns("features", features, names))
     unused = {target, weight, *drop}
     columns = tuple(
         name for name in first.names if name not in unused and (not features or name in features)
@@ -270,7 +272,7 @@ def open_data(
         if name.startswith(UNNAMED):
             raise DataError(
                 f"a column of {files[0]} has no name, as often for row numbers; "
-                f"give it a name, or leave it out with --drop {name}"
+                f"give it a name, or leave it out with drop=[{name!r}]"
             )
     for header in others:
         ignored = header.extra if features else drop
@@ -320,34 +322,34 @@ def read_trajectory(
     path: str | Path, *, time: str, states: Iterable[str] = (), drop: Iterable[str] = ()
 ) -> tuple[NamedColumns, np.ndarray]:
     """(states, times) of a file, read whole; all columns but the time are states unless named."""
-    data = open_data(path, target=time, drop=drop, encode=False, target_option="--time")
+    data = open_data(path, target=time, drop=drop, encode=False, target_option="time")
     if len(data.files) > 1:
         raise DataError(
             f"{data.title} is not one trajectory; give the file of each trajectory by itself"
         )
-    chosen = choose_columns("--states", states, data.features) or data.features
+    chosen = choose_columns("states", states, data.features) or data.features
     batches = list(replace(data, columns=tuple(chosen)))
     x, times = (np.concatenate([np.asarray(batch[i]) for batch in batches]) for i in (0, 1))
     back = np.flatnonzero(np.diff(times) <= 0.0)
     if len(back):
         row = int(back[0]) + 1
         raise DataError(
-            f"{data.title}: times (--time {time}) must increase, but {times[row]:g} in row "
+            f"{data.title}: times (time={time!r}) must increase, but {times[row]:g} in row "
             f"{row + 1} comes after {times[row - 1]:g}; sort the rows, leave out repeated times, "
             "and give each trajectory a file of its own"
         )
     return NamedColumns(x, tuple(chosen)), times
 
 
-def require_columns(option: str, wanted: Iterable[str], known: Iterable[str]) -> None:
+def require_columns(argument: str, wanted: Iterable[str], known: Iterable[str]) -> None:
     """All wanted names are known, or an error that names the most similar ones."""
     known = dict.fromkeys(known)
     for name in wanted:
         if name not in known:
-            raise DataError(f"{option}: there is no column {name!r}{hint_for(name, known)}")
+            raise DataError(f"{argument}: there is no column {name!r}{hint_for(name, known)}")
 
 
-def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> list[str]:
+def choose_columns(argument: str, texts: Iterable[str], known: Iterable[str]) -> list[str]:
     """Known names from texts that are names or patterns (``temp_*``), also joined by commas."""
     known = dict.fromkeys(known)  # a table may have a hundred thousand columns
     chosen: list[str] = []
@@ -360,7 +362,7 @@ def choose_columns(option: str, texts: Iterable[str], known: Iterable[str]) -> l
             end = next((end for end in ends if names[end] in known), 1)
             chosen += _matching(names[end], known)
             del pieces[:end]
-    require_columns(option, chosen, known)
+    require_columns(argument, chosen, known)
     return chosen
 
 
@@ -380,11 +382,13 @@ def _coding(
     missing: Missing,
 ) -> Coding:
     """Which columns are text, and their levels; the first file that can tell decides."""
-    numeric = choose_columns("--numeric", numeric, columns)
-    text = choose_columns("--text", text, columns)
+    numeric = choose_columns("numeric", numeric, columns)
+    text = choose_columns("text", text, columns)
     for name in numeric:
         if name in text:
-            raise DataError(f"--numeric and --text both name {name!r}; choose one of them")
+            raise DataError(
+                f"numeric=[{name!r}] and text=[{name!r}] are one column; choose one of them"
+            )
     is_text = {name: kind for known in reversed(texts) for name, kind in known.items()}
     is_text |= dict.fromkeys(numeric, False) | dict.fromkeys(text, True)
     encoded = [name for name in columns if is_text.get(name)]
@@ -440,7 +444,7 @@ def _require_alike(header: _Header, first: File, wanted: list[str], drop: list[s
     if extra:
         raise DataError(
             f"{header.file} has a column {extra[0]!r} that {first} does not have; "
-            f"leave it out with --drop {extra[0]}"
+            f"leave it out with drop=[{extra[0]!r}]"
         )
 
 

@@ -70,7 +70,7 @@ def levels_of(
         if _FEW_ROWS < len(total[column]) == n_rows and column not in sure:
             raise DataError(
                 f"column {column!r} is text that differs in all {n_rows} rows, as identifiers do; "
-                f"leave it out with --drop {column}, or take it as levels with --text {column}"
+                f"leave it out with drop=[{column!r}], or take it as levels with text=[{column!r}]"
             )
     return {
         column: {level: float(i) for i, level in enumerate(sorted(total[column]))}
@@ -82,7 +82,7 @@ def _require_text(column: str, levels: list[str], is_sure: bool) -> None:
     """Most levels are words, not dates or numbers."""
     if is_sure or not levels:
         return
-    ways = f"take it as text with --text {column}, or leave it out with --drop {column}"
+    ways = f"take it as text with text=[{column!r}], or leave it out with drop=[{column!r}]"
     if all(_DATE.fullmatch(level) for level in levels):
         raise DataError(
             f"column {column!r} holds dates, such as {levels[0]!r}; turn it into numbers, {ways}"
@@ -96,14 +96,14 @@ def _require_text(column: str, levels: list[str], is_sure: bool) -> None:
                 f"numbers with a decimal point and no other signs, as 1234.5, {ways}"
             )
         raise DataError(
-            f"column {column!r} holds numbers written as text; read it as numbers with --numeric "
-            f"{column}, {ways}"
+            f"column {column!r} holds numbers written as text; read it as numbers with "
+            f"numeric=[{column!r}], {ways}"
         )
 
 
 def _too_many(column: str, levels: list[str]) -> DataError:
     return DataError(
         f"column {column!r} is text with {len(levels):,} levels or more, such as {levels[0]!r} and "
-        f"{levels[-1]!r}, and at most {MOST_LEVELS} become indicators; leave it out with --drop "
-        f"{column}, or read it as numbers with --numeric {column}"
+        f"{levels[-1]!r}, and at most {MOST_LEVELS} become indicators; leave it out with "
+        f"drop=[{column!r}], or read it as numbers with numeric=[{column!r}]"
     )

@@ -40,9 +40,9 @@ class Missing:
         if np.isnan(value):
             kind, ways = "a missing", ["fill such values first"]
             if self.is_choice:
-                ways.append("leave such rows out with --missing drop")
+                ways.append("leave such rows out with missing='drop'")
         if is_feature:
-            ways.append(f"leave the column out with --drop {name}")
+            ways.append(f"leave the column out with drop=[{name!r}]")
         out = ", or ".join(ways)
         return DataError(f"column {name!r} has {kind} value in row {row + 1}; {out}")
 
@@ -51,7 +51,7 @@ def require_weights(name: str | None, values: np.ndarray) -> None:
     """Weights are not negative; `values` are empty if there are none."""
     if values.size and values.min() < 0.0:
         raise DataError(
-            f"--weight: column {name!r} has negative values, such as {values.min():g}; weights are "
+            f"weight={name!r} has negative values, such as {values.min():g}; weights are "
             "at least 0, and 0 leaves a row out"
         )
 

@@ -1,6 +1,6 @@
 """What the command ``bestk`` writes: tables for people, or JSON documents."""
 
-from bestk.show.console.as_typed import as_typed
+from bestk.show.console.as_typed import as_typed, of_table_as_typed
 from bestk.show.console.documents import (
     cv_document,
     data_document,
@@ -33,6 +33,7 @@ __all__ = [
     "escape",
     "list_document",
     "model_document",
+    "of_table_as_typed",
     "path_document",
     "show_check",
     "show_data",

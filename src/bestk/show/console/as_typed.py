@@ -4,6 +4,8 @@ A message is written once, for Python. Here is what a user of the command typed 
 """
 
 import re
+import shlex
+from ast import literal_eval
 
 # In this order: what comes first may be part of what comes later.
 _INSTEAD = (
@@ -41,6 +43,16 @@ _INSTEAD = (
     (r"\b(raise|loosen|Raise|leave|of) (gap_tol|time_limit|node_limit)\b", r"\1 --\2"),
     (r"--(\w+)_(\w+)\b", r"--\1-\2"),
 )
+
+_ARGUMENTS = "target|weight|features|drop|numeric|text|missing|time|states"
+_GIVEN = re.compile(rf"\b({_ARGUMENTS})=\[?('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")\]?")
+_UNKNOWN = re.compile(rf"(?<![-\w])({_ARGUMENTS})(?=: there is no column )")
+
+
+def of_table_as_typed(text: str) -> str:
+    """A message about a table, which also has names of files: options instead of arguments."""
+    text = _UNKNOWN.sub(r"--\1", text)
+    return _GIVEN.sub(lambda m: f"--{m[1]} {shlex.quote(literal_eval(m[2]))}", text)
 
 
 def as_typed(text: str) -> str:
