@@ -1,5 +1,6 @@
 """Proofs that ask for years are refused before they begin; long ones are checked when allowed."""
 
+import weakref
 from dataclasses import replace
 from math import comb
 
@@ -11,6 +12,7 @@ import bestk
 from bestk.base.fingerprint import fingerprint, rows_digest
 from bestk.verification import TooLong
 from bestk.verification.allowance import Allowance
+from bestk.verification.choices.cover import ChoiceWalk
 from bestk.verification.completeness import verify_list_batches
 from bestk.verification.completeness.check import ListCheck
 from bestk.verification.completeness.models import containments
@@ -177,3 +179,33 @@ def test_parts_of_the_largest_models_are_forecast():
     listed = [np.array([200, i]) for i in range(100_000)]
     with limited(forecast_seconds=0.05), pytest.raises(TooLong, match="rules and models"):
         check._parts(largest, listed, None, None, 0.0)
+
+
+def test_cells_of_a_forged_tree_do_not_fill_the_memory(monkeypatch):
+    """A child of every node comes after all others, and still no cells are kept for them."""
+    X, y, _ = bestk.datasets.make_synthetic(40, 10, k=2)
+    rules = [bestk.rules.at_most(2, [0, 1, 2])]
+    options = {"alpha": 0.1, "n_threads": 1, "node_limit": 1}
+    forged = enumerated(bestk.solve(X, y, 2, rules=rules, **options).certificate)
+    n = 1000
+    zeros = np.zeros(2 * n + 1, dtype=np.int64)
+    columns = dict.fromkeys(("dual_ends", "in_ends", "out_ends"), zeros)
+    columns |= {"feature": zeros - 1, "inside": zeros > 0, "split": zeros - 1}
+    parents = np.concatenate([[-1], np.zeros(n, dtype=np.int64), np.arange(1, n + 1)])
+    tree = replace(forged.tree, parent=parents, enumerated=zeros > 0, **columns)
+    choices = forged.choices._replace(broken=zeros - 1, multipliers=np.zeros((2 * n + 1, 0)))
+    forged = replace(forged, tree=tree, choices=choices)
+    forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+    enter, alive, counts = ChoiceWalk._enter, set(), []
+
+    def watched(self, node, cell):
+        cells = enter(self, node, cell)
+        alive.add(node)
+        weakref.finalize(cells.after, alive.remove, node)
+        counts.append(len(alive))
+        return cells
+
+    monkeypatch.setattr(ChoiceWalk, "_enter", watched)
+    assert not forged.verify(X, y, n_threads=1)
+    assert len(counts) == 2 * n + 1
+    assert max(counts) < 5
