@@ -100,6 +100,26 @@ def test_choices_of_groups_are_forecast():
     assert 10.0 < work_of(replace(forged, choices=choices)).seconds(1) < 3600.0
 
 
+def test_millions_of_rules_are_forecast_and_have_a_limit():
+    """Each of them is looked at in every node, and for every choice."""
+    X, y, _ = bestk.datasets.make_synthetic(40, 200, k=2)
+    rules = [bestk.rules.at_most(2, [0, 1, 2])]
+    certificate = bestk.solve(X, y, 2, rules=rules, n_threads=1).certificate
+    structure = certificate.structure
+    zeros = np.zeros(1_000_000, dtype=np.int64)
+    tree = enumerated(certificate).tree
+    tree = replace(tree, parent=zeros, feature=zeros - 1, enumerated=zeros > 0)
+    tree = replace(tree, in_ends=zeros, out_ends=zeros, split=zeros - 1, inside=zeros > 0)
+    forged = replace(certificate, structure=replace(structure, rows=structure.rows * 1000))
+    few = work_of(replace(certificate, tree=tree)).seconds(1)
+    assert work_of(replace(forged, tree=tree)).seconds(1) > few + 30.0
+    forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+    assert forged.verify(X, y, n_threads=1)
+    with limited(rule_entries=100_000):
+        verification = forged.verify(X, y, n_threads=1)
+    assert verification.failures == ("1000 rules about 200 groups are too many to check",)
+
+
 def test_multiplications_are_forecast():
     _, certificate = proof()
     tree = certificate.tree
