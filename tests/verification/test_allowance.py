@@ -3,6 +3,7 @@
 import weakref
 from dataclasses import replace
 from math import comb
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -229,3 +230,24 @@ def test_cells_of_a_forged_tree_do_not_fill_the_memory(monkeypatch):
     assert not forged.verify(X, y, n_threads=1)
     assert len(counts) == 2 * n + 1
     assert max(counts) < 5
+
+
+STRUCTURES = [{}, {"rules": [bestk.rules.at_most(2, [0, 1, 2])]}, {"groups": list("aabbccddeeff")}]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("k", [2**31, 2**61])
+def test_a_forged_k_takes_no_time_and_no_memory(structure, k):
+    """There are no more than 12 features, and nothing goes on beyond them."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=3, rho=0.8)
+    slow = bestk.Advanced(enumeration=False)
+    certificate = bestk.solve(X, y, 3, advanced=slow, n_threads=1, **structure).certificate
+    listed = bestk.near_optimal(X, y, 3, within=0.2, n_threads=1, **structure).certificate
+    for one in (certificate, listed, replace(listed, largest=None)):
+        forged = replace(one, k=k)
+        forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+        started = perf_counter()
+        verification = forged.verify(X, y, n_threads=1)
+        assert not verification
+        assert len(verification.failures) < 20
+        assert perf_counter() - started < 10.0
