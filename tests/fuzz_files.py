@@ -24,7 +24,7 @@ import traceback
 import warnings
 import zipfile
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -35,6 +35,7 @@ import numpy as np
 import bestk
 from bestk import storage
 from bestk.base.archive import VARIABLE
+from bestk.base.fingerprint import fingerprint, rows_digest
 from bestk.readers import open_data
 from bestk.results.certificate import Certificate
 from bestk.results.completeness import CompletenessCertificate
@@ -405,8 +406,7 @@ def use(kind: str, path: Path, *, patience: float = 1.0) -> str:
     if kind == "run":
         result = storage.load(path)
         str(result)
-        certificate = result.certificate
-        return "read" if certificate is None else str(bool(certificate.verify(X, y, **how)))
+        return "read" if result.certificate is None else _verdict(kind, result.certificate, how)
     if kind == MODEL:
         result = storage.from_json(path)
         result.predict(X)
@@ -422,9 +422,35 @@ def use(kind: str, path: Path, *, patience: float = 1.0) -> str:
     if kind in CHECKPOINTS:
         return _gone_on(kind, path, patience)
     form = CompletenessCertificate if kind.startswith("list") else Certificate
-    verdict = form.load(path).verify(X, y, **how)
+    return _verdict(kind, form.load(path), how)
+
+
+def _verdict(kind: str, certificate, how: dict) -> str:
+    """As it is, and with the fingerprint of the data: whoever has these can forge it."""
+    X, y = data()
+    verdict = certificate.verify(X, y, **how)
     str(verdict)
-    return str(bool(verdict))
+    try:
+        own = fingerprint(rows_digest(X, y, None), certificate)
+    except Exception:  # of parts that do not fit together
+        return str(bool(verdict))
+    if own == certificate.fingerprint:
+        return str(bool(verdict))
+    forged = replace(certificate, fingerprint=own)
+    found = forged.verify(X, y, **how)
+    str(found)
+    is_same = isinstance(forged, Certificate) and forged.plain() == original(kind).plain()
+    if found and is_same and forged.lower_bound > original(kind).objective * (1 + 1e-9):
+        raise AssertionError(f"a proof of {forged.lower_bound} is accepted, which is too much")
+    return f"{bool(verdict)}, forged {bool(found)}"
+
+
+@cache
+def original(kind: str) -> Certificate:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / file_name(kind)
+        path.write_bytes(valid(kind))
+        return Certificate.load(path)
 
 
 def _gone_on(kind: str, path: Path, patience: float) -> str:

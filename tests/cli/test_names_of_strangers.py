@@ -1,9 +1,12 @@
 """Names in a stranger's file cannot move the cursor, colour or hide anything on the terminal."""
 
+from contextlib import nullcontext
+
 import pytest
 from helpers.command_line import run
 
 from bestk.base.words import printable
+from bestk.readers.formats.source import explained
 from bestk.verification import Verification
 from bestk.verification.completeness import ListVerification
 
@@ -52,6 +55,18 @@ def test_messages_have_a_limit(tmp_path):
     done = run("fit", tmp_path / "data.csv", "-k", 1)
     assert done.exit_code == 1
     assert 1000 < len(done.output) < 10_000
+
+
+@pytest.mark.parametrize("where", ["readers.data.open_data", "readers.data.open_source"])
+def test_too_little_memory_is_said_in_words(strange, monkeypatch, where):
+    def without_room(*args, **options):
+        with explained(strange) if where.endswith("source") else nullcontext():
+            raise MemoryError
+
+    monkeypatch.setattr(f"bestk.{where}", without_room)
+    done = run("fit", strange, "-k", 1)
+    assert done.exit_code == 1
+    assert "too little memory" in done.output
 
 
 def test_words_of_a_forged_proof_stay_in_their_line():

@@ -1,7 +1,9 @@
 """Proofs that ask for years are refused before they begin; long ones are checked when allowed."""
 
+import weakref
 from dataclasses import replace
 from math import comb
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import bestk
 from bestk.base.fingerprint import fingerprint, rows_digest
 from bestk.verification import TooLong
 from bestk.verification.allowance import Allowance
+from bestk.verification.choices.cover import ChoiceWalk
 from bestk.verification.completeness import verify_list_batches
 from bestk.verification.completeness.check import ListCheck
 from bestk.verification.completeness.models import containments
@@ -98,6 +101,26 @@ def test_choices_of_groups_are_forecast():
     assert 10.0 < work_of(replace(forged, choices=choices)).seconds(1) < 3600.0
 
 
+def test_millions_of_rules_are_forecast_and_have_a_limit():
+    """Each of them is looked at in every node, and for every choice."""
+    X, y, _ = bestk.datasets.make_synthetic(40, 200, k=2)
+    rules = [bestk.rules.at_most(2, [0, 1, 2])]
+    certificate = bestk.solve(X, y, 2, rules=rules, n_threads=1).certificate
+    structure = certificate.structure
+    zeros = np.zeros(1_000_000, dtype=np.int64)
+    tree = enumerated(certificate).tree
+    tree = replace(tree, parent=zeros, feature=zeros - 1, enumerated=zeros > 0)
+    tree = replace(tree, in_ends=zeros, out_ends=zeros, split=zeros - 1, inside=zeros > 0)
+    forged = replace(certificate, structure=replace(structure, rows=structure.rows * 1000))
+    few = work_of(replace(certificate, tree=tree)).seconds(1)
+    assert work_of(replace(forged, tree=tree)).seconds(1) > few + 30.0
+    forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+    assert forged.verify(X, y, n_threads=1)
+    with limited(rule_entries=100_000):
+        verification = forged.verify(X, y, n_threads=1)
+    assert verification.failures == ("1000 rules about 200 groups are too many to check",)
+
+
 def test_multiplications_are_forecast():
     _, certificate = proof()
     tree = certificate.tree
@@ -177,3 +200,54 @@ def test_parts_of_the_largest_models_are_forecast():
     listed = [np.array([200, i]) for i in range(100_000)]
     with limited(forecast_seconds=0.05), pytest.raises(TooLong, match="rules and models"):
         check._parts(largest, listed, None, None, 0.0)
+
+
+def test_cells_of_a_forged_tree_do_not_fill_the_memory(monkeypatch):
+    """A child of every node comes after all others, and still no cells are kept for them."""
+    X, y, _ = bestk.datasets.make_synthetic(40, 10, k=2)
+    rules = [bestk.rules.at_most(2, [0, 1, 2])]
+    options = {"alpha": 0.1, "n_threads": 1, "node_limit": 1}
+    forged = enumerated(bestk.solve(X, y, 2, rules=rules, **options).certificate)
+    n = 1000
+    zeros = np.zeros(2 * n + 1, dtype=np.int64)
+    columns = dict.fromkeys(("dual_ends", "in_ends", "out_ends"), zeros)
+    columns |= {"feature": zeros - 1, "inside": zeros > 0, "split": zeros - 1}
+    parents = np.concatenate([[-1], np.zeros(n, dtype=np.int64), np.arange(1, n + 1)])
+    tree = replace(forged.tree, parent=parents, enumerated=zeros > 0, **columns)
+    choices = forged.choices._replace(broken=zeros - 1, multipliers=np.zeros((2 * n + 1, 0)))
+    forged = replace(forged, tree=tree, choices=choices)
+    forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+    enter, alive, counts = ChoiceWalk._enter, set(), []
+
+    def watched(self, node, cell):
+        cells = enter(self, node, cell)
+        alive.add(node)
+        weakref.finalize(cells.after, alive.remove, node)
+        counts.append(len(alive))
+        return cells
+
+    monkeypatch.setattr(ChoiceWalk, "_enter", watched)
+    assert not forged.verify(X, y, n_threads=1)
+    assert len(counts) == 2 * n + 1
+    assert max(counts) < 5
+
+
+STRUCTURES = [{}, {"rules": [bestk.rules.at_most(2, [0, 1, 2])]}, {"groups": list("aabbccddeeff")}]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("k", [2**31, 2**61])
+def test_a_forged_k_takes_no_time_and_no_memory(structure, k):
+    """There are no more than 12 features, and nothing goes on beyond them."""
+    X, y, _ = bestk.datasets.make_synthetic(60, 12, k=3, rho=0.8)
+    slow = bestk.Advanced(enumeration=False)
+    certificate = bestk.solve(X, y, 3, advanced=slow, n_threads=1, **structure).certificate
+    listed = bestk.near_optimal(X, y, 3, within=0.2, n_threads=1, **structure).certificate
+    for one in (certificate, listed, replace(listed, largest=None)):
+        forged = replace(one, k=k)
+        forged = replace(forged, fingerprint=fingerprint(rows_digest(X, y, None), forged))
+        started = perf_counter()
+        verification = forged.verify(X, y, n_threads=1)
+        assert not verification
+        assert len(verification.failures) < 20
+        assert perf_counter() - started < 10.0

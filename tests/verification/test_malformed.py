@@ -134,3 +134,11 @@ def test_malformed_certificates_are_failures(name):
     assert not found
     assert reason in found.failures[0]
     assert found.failures[0] in str(found)
+
+
+def test_of_very_many_flaws_some_are_named():
+    """A file may have millions of them."""
+    instance, certificate = proof()
+    wrong = certificate.splits[0]._replace(t=np.full(len(certificate.splits[0].t), -1.0))
+    found = checked(instance, replace(certificate, splits=(wrong,) * 1000))
+    assert 1 < len(found.failures) < 50

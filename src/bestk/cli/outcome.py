@@ -75,6 +75,8 @@ def _words(error: Exception) -> str:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {error.filename}"
         return f"cannot open {error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError) and not str(error):  # Python's own has no words
+        return "there is too little memory; leave columns out with --drop, or use another machine"
     return as_typed(str(error))
 
 

@@ -1,5 +1,6 @@
 """How long a verification will take, said beforehand where it is long."""
 
+from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -13,8 +14,8 @@ from bestk.verification.limits import count_of, limits
 _PER_CORE, _PER_DEVICE = 2.5e9, 5e11
 # Multiplications of a core, and nodes (over features, over groups) in a second.
 _MULTIPLIES, _NODES, _GROUP_NODES = 2e9, 1e6, 1e4
-# Seconds for each entry of the rules, at a node or a choice.
-_PER_ENTRY = 1e-8
+# Seconds for each entry of the rules, at a node or a choice; for each row and free group there.
+_PER_ENTRY, _PER_ROW = 1e-8, 1e-9
 # Seconds that nobody has to be told of.
 _SHORT = 60.0
 
@@ -55,29 +56,42 @@ def work_of(certificate: Certificate, n_rows: int | None = None) -> Work:
 
 
 def _work_of_choices(certificate: Certificate, multiplies: float, n_bounds: int) -> Work:
-    """With a structure: rules are looked at in every node, and for every choice that is listed."""
+    """With a structure: rules are looked at in every node, and for every choice that is listed.
+
+    Whole groups are listed, up to a limit; single features only where a scan is not worth it.
+    """
     structure, p = certificate.structure, len(certificate.coef)
     assert structure is not None
-    multiplies += float(n_bounds * len(structure.matrix) * p)
-    listed = min(n_supports(certificate, limits().choices), limits().choices)
-    tried = 0 if structure.has_groups else n_supports(certificate)
-    if structure.has_groups:  # listed, a fit each
+    rows, is_listed = structure.rows, structure.has_groups or certificate.lower_bound <= 0.0
+    entries = sum(len(row.plus) + len(row.minus) for row in rows) + len(rows) + structure.n_groups
+    most = limits().choices if is_listed else limits().listed_choices
+    listed, looked_at, tried = 0.0, 0.0, 0.0
+    for free, count, n_cells in _cells_of(certificate):
+        n_choices = n_cells * min(count, most)
+        listed += n_choices
+        looked_at += n_choices * (_PER_ENTRY * entries + _PER_ROW * free * len(rows))
+        tried += 0.0 if structure.has_groups or count == inf else n_cells * count
+    share = min(1.0, limits().choices / max(listed, 1.0))
+    if structure.has_groups:  # a fit each
         chosen = certificate.k + len(structure.groups_of(certificate.given))
         size = min(p, chosen * p / structure.n_groups)
-        multiplies += listed * (size**3 + 1e5)
-    rows = structure.rows
-    entries = sum(len(row.plus) + len(row.minus) for row in rows) + len(rows) + structure.n_groups
-    growth = structure.n_groups * len(rows)
+        multiplies += share * listed * (size**3 + 1e5)
+    multiplies += float(n_bounds * len(structure.matrix) * p)
     nodes = len(certificate.tree) * (1.0 / _GROUP_NODES + _PER_ENTRY * entries)
-    return Work(float(tried), multiplies, nodes + listed * (_PER_ENTRY * entries + 1e-9 * growth))
+    return Work(tried, multiplies, nodes + share * looked_at)
 
 
-def n_supports(certificate: Certificate, most_of_cell: float = 0.0) -> int:
+def n_supports(certificate: Certificate) -> int:
     """Supports that have to be tried one by one, about: copies of features are not known here.
 
-    With a structure, choices of groups, as if there were no rules. Cells with too many to be tried
-    count as `most_of_cell`.
+    With a structure, choices of groups, as if there were no rules. Cells with too many are refused
+    at once.
     """
+    return sum(int(n) * n_cells for _, n, n_cells in _cells_of(certificate) if n < inf)
+
+
+def _cells_of(certificate: Certificate) -> Iterator[tuple[int, int | float, int]]:
+    """(features that are free, supports, how many such cells) of the cells that are tried."""
     tree, structure = certificate.tree, certificate.structure
 
     def count(features: np.ndarray) -> int:
@@ -99,9 +113,8 @@ def n_supports(certificate: Certificate, most_of_cell: float = 0.0) -> int:
     free = m - n_in[tried] - n_out[tried]
     r = np.minimum(certificate.k + count(certificate.free) - n_in[tried], free)
     pairs, counts = np.unique(np.column_stack([free, r]), axis=0, return_counts=True)
-    of_cells = [count_of(*pair) for pair in pairs.tolist()]
-    of_cells = [most_of_cell if n == inf else n for n in of_cells]
-    return int(sum(n * cells for n, cells in zip(of_cells, counts.tolist(), strict=True)))
+    for (size, r), n_cells in zip(pairs.tolist(), counts.tolist(), strict=True):
+        yield size, count_of(size, r), n_cells
 
 
 def forecast(certificate: Certificate, n_threads: int, n_rows: int | None = None) -> str | None:

@@ -61,6 +61,8 @@ class Limits:
     """Choices of a cell from which on single features are scanned instead of listed."""
     choices: int = 2_000_000
     """Choices of groups that all enumerations of one proof may list, a support each."""
+    rule_entries: int = 1 << 29
+    """Pairs of a rule and a group, 2 GB: forged proofs may have millions of rules."""
     choice_entries: int = 1 << 26
     """Groups, and features, of the choices that one enumeration lists: 512 MB of either."""
     steps_per_choice: int = 32

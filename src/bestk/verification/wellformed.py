@@ -1,17 +1,19 @@
 """Is a certificate complete and consistent? Nothing after this needs to fear its arrays."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
 from bestk.results.certificate import Certificate, ProofTree, SplitRecord
 from bestk.verification.choices.wellformed import flaws_of_choices, flaws_of_structure
+from bestk.verification.limits import limits
 
 
 def flaws(certificate: Certificate) -> list[str]:
-    """Reasons why the certificate cannot be checked; none if it can."""
+    """Reasons why the certificate cannot be checked, the first of them; none if it can."""
     try:
-        return list(_flaws(certificate))
+        return list(islice(_flaws(certificate), limits().failures))
     except (TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         return [f"its parts do not fit together ({error})"]
 
@@ -43,7 +45,7 @@ def _flaws(certificate: Certificate) -> Iterator[str]:
         yield "a feature is both included and excluded"
     if np.intersect1d(certificate.free, [*certificate.include, *certificate.exclude]).size:
         yield "a free feature is also included or excluded"
-    found = list(flaws_of_structure(certificate))
+    found = list(islice(flaws_of_structure(certificate), limits().failures))
     yield from found
     if certificate.structure is None and len(certificate.include) > certificate.k:
         yield "more features are included than k allows"

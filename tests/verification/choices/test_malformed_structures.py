@@ -170,3 +170,16 @@ def test_models_that_break_rules_or_constraints():
     )
     assert any("breaks the rules: rule 0" in failure for failure in found.failures)
     assert any("outside of its groups" in failure for failure in found.failures)
+
+
+def test_of_very_many_broken_rules_some_are_named():
+    asked, certificate = proof()
+    structure = asked.structure
+    rows = [Row(np.array([0]), np.zeros(0, np.int64), 0, i) for i in range(1000)]
+    structure = replace(structure, rows=tuple(rows), words=("never",) * 1000)
+    choices = certificate.choices._replace(chosen=np.array([0]))
+    found = checked(
+        asked, sealed(asked, replace(certificate, structure=structure, choices=choices))
+    )
+    assert any(failure.endswith("never; and 980 more") for failure in found.failures)
+    assert len(str(found)) < 10_000

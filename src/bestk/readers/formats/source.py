@@ -72,7 +72,7 @@ def explained(file: File) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise DataError(f"{file} is not text in UTF-8; save it with this encoding first") from error
     except (ValueError, EOFError, csv.Error, zipfile.BadZipFile, zlib.error, MemoryError) as error:
-        raise DataError(f"cannot read {file}: {error}") from error
+        raise DataError(f"cannot read {file}: {str(error) or 'too little memory'}") from error
     except Exception as error:
         if isinstance(file, Path):
             raise

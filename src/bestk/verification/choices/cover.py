@@ -70,40 +70,55 @@ class ChoiceWalk(Walk):
         return len(self.root)
 
     def run(self) -> None:
-        """Parents come before children; cells are kept until the last child has seen them."""
-        tree, e = self.tree, self.back_end
-        left = np.bincount(self.links.parent[1:], minlength=len(tree))
-        kept: dict[int, np.ndarray | None] = {}
+        """Depth first. One cell is in memory: decisions are taken back on the way up."""
         lined: list[tuple[int, np.ndarray]] = []
         listed: list[tuple[int, np.ndarray]] = []
         room = max(1, min(limits().nodes, limits().waiting_bytes // (len(self.root) + 1)))
         self.flaw[:] = SOUND
-        for node in range(len(tree)):
-            parent = int(self.links.parent[node])
-            before, after = self._enter(node, self.root if node == 0 else kept[parent])
-            if node > 0:
-                left[parent] -= 1
-                if left[parent] == 0:
-                    del kept[parent]
-            if left[node]:
-                kept[node] = after
+        cell: np.ndarray = self.root.copy()
+        # What nodes on the way have decided; None for those that hold no choice.
+        decided: list[np.ndarray | None] = []
+        node = 0
+        while node >= 0:
+            is_empty = bool(decided) and decided[-1] is None
+            before, after = self._enter(node, None if is_empty else cell)
             self.empty[node] = after is None
             if before is None:
                 self.proven.own[node] = np.inf
-            elif tree.split[node] >= 0:
+            elif self.links.split[node] >= 0:
                 lined.append((node, before))
-            if after is not None and tree.enumerated[node]:
+            if after is not None and self.links.enumerated[node]:
                 listed.append((node, after))
-            is_last = node == len(tree) - 1
-            if lined and (is_last or len(lined) >= room):
-                e.fill(Lined(*_stacked(lined)), self.proven)
-                lined = []
-            if listed and (is_last or len(listed) >= room):
-                self._enumerate(*_stacked(listed))
-                listed = []
+            if len(lined) >= room:
+                self._fill(lined)
+            if len(listed) >= room:
+                self._try(listed)
+            if self.links.first[node] >= 0:
+                decided.append(None if after is None else np.flatnonzero(after != cell))
+                if after is not None:
+                    cell[:] = after
+                node = int(self.links.first[node])
+                continue
+            while node >= 0 and self.links.following[node] < 0:
+                node = int(self.links.parent[node])
+                if node >= 0 and (own := decided.pop()) is not None:
+                    cell[own] = FREE
+            node = int(self.links.following[node]) if node >= 0 else -1
+        self._fill(lined)
+        self._try(listed)
         # Fixings that nothing proves may be violated at no cost.
         is_unproven = (self.links.split < 0) | (self.proven.verdict != FINE)
         self.proven.violation[is_unproven & self.is_fixing] = NOTHING
+
+    def _fill(self, lined: list[tuple[int, np.ndarray]]) -> None:
+        if lined:
+            self.back_end.fill(Lined(*_stacked(lined)), self.proven)
+            lined.clear()
+
+    def _try(self, listed: list[tuple[int, np.ndarray]]) -> None:
+        if listed:
+            self._enumerate(*_stacked(listed))
+            listed.clear()
 
     def _enter(self, node: int, cell: np.ndarray | None) -> _Cells:
         """The cell of a node from that of its parent."""
@@ -159,7 +174,8 @@ def cover_choices(
     coordinates = coordinates_of(certificate, evidence, root)
     constraints = Constraints(certificate, coordinates)
     uncounted = certificate.structure.groups_of(certificate.free)
-    problem = Problem(coordinates, constraints, uncounted, int(certificate.k))
+    most = min(int(certificate.k), len(root))
+    problem = Problem(coordinates, constraints, uncounted, most)
     nodes = ChoiceNodes(certificate, problem)
     enumeration = ChoiceEnumeration(rules, coordinates, constraints, judge, exactly, target, pool)
     back_end = _BackEnd(evidence, nodes, enumeration)

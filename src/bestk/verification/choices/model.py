@@ -5,6 +5,7 @@ import numpy as np
 from bestk.base.validation import counted
 from bestk.results.certificate import Certificate
 from bestk.verification.evidence import Evidence
+from bestk.verification.limits import limits
 
 # Constraints hold up to this share of their parts: coefficients are rounded, and so are fits.
 _SLACK = 1e-8
@@ -50,7 +51,8 @@ def flaws_of_model(certificate: Certificate, sizes: np.ndarray | float) -> list[
         (structure.upper, value - structure.upper),
     ):
         size = parts + np.abs(np.where(np.isfinite(side), side, 0.0))
-        for i in np.flatnonzero(~(excess <= _SLACK * size + noise)).tolist():
+        broken = np.flatnonzero(~(excess <= _SLACK * size + noise))
+        for i in broken[: limits().failures].tolist():
             reasons.append(f"the model is out of constraint {i} by {excess[i]:.3g}")
     return reasons
 
@@ -58,5 +60,6 @@ def flaws_of_model(certificate: Certificate, sizes: np.ndarray | float) -> list[
 def _named(structure, chosen) -> str:
     """The rules that are broken, in the words of users where there are any."""
     rules = sorted({int(structure.rows[i].rule) for i in structure.broken(chosen)})
-    words = structure.words
-    return "; ".join(words[i] if 0 <= i < len(words) else f"rule {i}" for i in rules)
+    words, most = structure.words, limits().failures
+    named = [words[i] if 0 <= i < len(words) else f"rule {i}" for i in rules[:most]]
+    return "; ".join([*named, *([f"and {len(rules) - most} more"] if len(rules) > most else [])])

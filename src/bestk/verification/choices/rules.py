@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 
 from bestk.results.certificate import Certificate
+from bestk.verification.evidence import Unfit
+from bestk.verification.limits import limits
 from bestk.verification.numerics.choice import FREE, IN, OUT
 
 
@@ -32,18 +34,25 @@ class Rules(NamedTuple):
 
 
 def rules_of(certificate: Certificate) -> Rules:
-    """The rules of a structure and, as one more row, that at most k groups are counted."""
+    """The rules of a structure and, as one more row, that at most k groups are counted.
+
+    Unfit where there are so many that what groups add to rows would not fit into memory.
+    """
     structure = certificate.structure
     assert structure is not None
+    if structure.n_groups * (len(structure.rows) + 1) > limits().rule_entries:
+        raise Unfit(
+            f"{len(structure.rows)} rules about {structure.n_groups} groups are too many to check"
+        )
     counted = np.setdiff1d(np.arange(structure.n_groups), structure.groups_of(certificate.free))
     sides = [(row.plus, row.minus) for row in structure.rows] + [(counted, counted[:0])]
-    limits = [*(int(row.limit) for row in structure.rows), int(certificate.k)]
+    most = [*(int(row.limit) for row in structure.rows), int(certificate.k)]
     groups = np.concatenate([np.concatenate(pair) for pair in sides]).astype(np.int64)
     sign = np.concatenate([np.repeat([1, -1], [len(a), len(b)]) for a, b in sides])
     starts = np.cumsum([0, *(len(a) + len(b) for a, b in sides)])
-    effect = np.zeros((structure.n_groups, len(sides)), dtype=np.int64)
+    effect = np.zeros((structure.n_groups, len(sides)), dtype=np.int32)
     np.add.at(effect, (groups, np.repeat(np.arange(len(sides)), np.diff(starts))), sign)
-    return Rules(starts, groups, sign.astype(np.int64), np.array(limits, dtype=np.int64), effect)
+    return Rules(starts, groups, sign.astype(np.int64), np.array(most, dtype=np.int64), effect)
 
 
 def root_cell(certificate: Certificate) -> np.ndarray:

@@ -327,7 +327,7 @@ class ListCheck:
             return
         if any(len(np.setdiff1d(model.support, c.given)) == 0 for model in self._listed):
             return  # every support contains this one
-        for size in range(len(c.include), c.k + 1):
+        for size in range(len(c.include), min(c.k, self.source.n_features) + 1):
             if size not in sizes and not any(
                 smaller < size and self.n_left.get(smaller, 1) <= 0 for smaller in sizes
             ):
