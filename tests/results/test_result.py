@@ -1,5 +1,6 @@
 """What a result says of itself: status, gap, text."""
 
+import numpy as np
 import pytest
 from helpers.instances import make_medium
 
@@ -46,3 +47,20 @@ def test_coefficients_by_name():
     result = bestk.Problem.from_data(X, y, feature_names=list("abcdefgh")).solve(3)
     assert list(result.named_coef) == result.names
     assert list(result.named_coef.values()) == result.coef[result.support].tolist()
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("k", [2, 4, 6])
+@pytest.mark.parametrize("seed", range(10))
+def test_what_the_verifier_assumes_the_result_says(seed, k, fit_intercept):
+    """A sum of two columns, rounded: in exact arithmetic the roundings could be fitted, too."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((12, 4)) * 10.0 ** rng.integers(-3, 4, 4)
+    X[:, 3] = 0.3 * X[:, 0] - 1.7 * X[:, 1]
+    y = X @ rng.standard_normal(4) + rng.standard_normal(12)
+    result = bestk.solve(X, y, k, fit_intercept=fit_intercept)
+    verified = result.certificate.verify(X, y)
+    assert verified, str(verified)
+    if any("dependent" in text for text in verified.assumptions):
+        assert any("depend on others" in text for text in result.assumptions)
+    assert not bestk.solve(X[:, :3], y, 3, fit_intercept=fit_intercept).assumptions

@@ -496,6 +496,18 @@ def test_ctrl_c_before_a_list_of_wide_data_begins():
     assert found.contains(found.best.support)
 
 
+def test_a_callback_ends_a_list_of_wide_data_before_it_begins():
+    """What it asks for once is not forgotten by the next search."""
+    X, y = spectra(1)
+    answers = iter([True])
+    found = bestk.near_optimal(
+        X, y, 5, alpha=1.0, within=0.01, callback=lambda snapshot: next(answers, False)
+    )
+    assert found.status is Status.STOPPED
+    assert not found.complete
+    assert found.contains(found.best.support)
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_list_does_not_depend_on_threads(threads, force):
     force.closed_in_units_only()

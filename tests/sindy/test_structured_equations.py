@@ -1,6 +1,6 @@
 """Equations under rules and constraints, within an equation and across them."""
 
-from itertools import combinations_with_replacement, permutations
+from itertools import combinations, combinations_with_replacement, permutations
 
 import numpy as np
 import pytest
@@ -130,3 +130,27 @@ def test_discover_passes_on_what_is_asked():
     assert len({result.alpha for result in tied.results}) == 1
     with pytest.raises(ValueError, match="constraints tie these equations"):
         tied.near_optimal()
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-4, 1e-8])
+@pytest.mark.parametrize("seed", range(8))
+def test_what_is_said_of_a_small_equation_beside_a_large_one(seed, unit):
+    """Its bound holds while the others stay, and its message does not say more."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((30, 5))
+    noise = rng.standard_normal((30, 2))
+    Y = (X @ rng.standard_normal((5, 2)) + noise) * [1.0, unit]
+    lhs = np.zeros((1, 10))
+    lhs[0, 0], lhs[0, 5] = unit, -1.0
+    optimizer = OKRidge(k=2, constraint_lhs=lhs, constraint_rhs=[0.0]).fit(X, Y)
+    tied, least = unit * optimizer.coef_[0, 0], np.inf
+    for pair in combinations(range(5), 2):
+        rest = [j for j in pair if j > 0]
+        if 0 in pair or tied == 0.0:
+            target = Y[:, 1] - X[:, 0] * tied
+            b = np.linalg.lstsq(X[:, rest], target, rcond=None)[0]
+            least = min(least, float(np.sum((target - X[:, rest] @ b) ** 2)))
+    result = optimizer.results_[1]
+    assert result.lower_bound <= least * (1 + 1e-9)
+    for one in optimizer.results_:
+        assert "the objectives of all equations together" in one.message

@@ -58,7 +58,7 @@ class ListSearch:
 
     def within(self, share: float, most: int) -> NearOptimal:
         """Up to a share above the best; a better best model means another threshold."""
-        is_interrupted = self._improve_first()
+        ended = self._improve_first()
         while True:
             objective = self.first.objective
             found = self.below((1.0 + share) * objective, most, share)
@@ -70,17 +70,18 @@ class ListSearch:
                 parts = self._with_first([], threshold)
                 found = lowered(self.presolved, found, threshold, parts)
                 break
-        return replace(found, status=Status.INTERRUPTED) if is_interrupted else found
+        return found if ended is None else replace(found, status=ended)
 
-    def _improve_first(self) -> bool:
+    def _improve_first(self) -> Status | None:
         """Let a short search look for a better first model, if the data are wide.
 
         Among many alike features a beam often misses the best model, and a threshold that is only a
-        little too large lets in far more than the list that was asked for. True after Ctrl-C.
+        little too large lets in far more than the list that was asked for. The status if Ctrl-C or
+        the callback ended it, and all that is left to do is to say what is known.
         """
         form, settings = self.presolved.form, self.settings
         if self.saved is not None or form is None or not isinstance(form.matrix, MatrixByRows):
-            return False
+            return None
         limit = _NODES_FIRST if settings.node_limit is None else settings.node_limit
         settings = replace(settings, node_limit=min(limit, _NODES_FIRST))
         starts = [self.first.support]
@@ -89,10 +90,10 @@ class ListSearch:
         )
         self.first.offer(better.support)
         self.n_nodes += better.n_nodes
-        if better.status is not Status.INTERRUPTED:
-            return False
-        self.settings = replace(self.settings, node_limit=0)  # what is known, and no more
-        return True
+        if better.status not in (Status.INTERRUPTED, Status.STOPPED):
+            return None
+        self.settings = replace(self.settings, node_limit=0)
+        return better.status
 
     def below(self, threshold: float, most: int, share: float | None = None) -> NearOptimal:
         """All irreducible supports up to the threshold, or below what `most` of them allow."""

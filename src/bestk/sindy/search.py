@@ -99,7 +99,7 @@ def discover(
         Names of the control inputs; those of the data frame, or u0, u1, ..., by default.
     ks, alphas : iterables of int and of float
         Largest numbers of terms in an equation, and ridge penalties, to choose from. Penalties are
-        in units of the mean square of the smallest term, so that units of states do not matter.
+        in units of the mean square of the smallest term, so that states of any size need no others.
     validation : float
         Share of each trajectory, at its end, that chooses k and alpha.
     criterion : {"aicc", "bic", "ebic"}

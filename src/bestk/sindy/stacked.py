@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bestk.base.constants import UNIT_ROUNDOFF
 from bestk.base.settings import Settings
 from bestk.base.structure import Row, Structure
 from bestk.base.validation import (
@@ -28,6 +29,13 @@ from bestk.structure.compose import structure_of
 ORDERS = ("target", "feature")
 # Numbers of a stacked matrix up to which rows are kept; products alone are enough beyond.
 _MOST_ENTRIES = 2e7
+# What is said of each equation, of which the proof of all together knows no more.
+_TOGETHER = (
+    "The other equations stay as they are, and gap_tol is a share of the objectives of all "
+    "equations together."
+)
+# A share of an objective that is not told from rounding.
+_ROUNDING = 1e-9
 
 
 def cross_constraints(
@@ -143,7 +151,9 @@ def split_up(result: Result, problems: Sequence[Problem]) -> list[Result]:
     objectives = [problem.objective(coef) for problem, coef in zip(problems, coefs, strict=True)]
     found = []
     for i, (problem, coef, objective) in enumerate(zip(problems, coefs, objectives, strict=True)):
-        others = sum(objectives) - objective
+        others = sum(objectives[:i] + objectives[i + 1 :])
+        rounding = 4.0 * UNIT_ROUNDOFF * len(problems) * sum(objectives)
+        others += rounding if rounding > _ROUNDING * objective else 0.0
         end = Snapshot(
             seconds=result.seconds,
             n_nodes=result.n_nodes,
@@ -166,6 +176,7 @@ def split_up(result: Result, problems: Sequence[Problem]) -> list[Result]:
                 yy=problem.yy,
                 n_samples=problem.n_samples,
                 feature_names=problem.feature_names,
+                assumptions=(*result.assumptions, _TOGETHER),
                 at_bounds=(),
                 certificate=None,
                 structure=None,
