@@ -693,6 +693,7 @@ def test_importance_is_the_price_of_doing_without(found):
 
 def test_words_frames_and_equations(found):
     assert "complete     yes" in str(found)
+    assert str(found[0]) == found[0].equation()
     assert found[0].equation().startswith("y = ")
     frame = found.to_frame()
     assert len(frame) == len(found)

@@ -87,6 +87,11 @@ class NearModel:
         terms: list[formula.Term] = [*zip(self.values, self.names, strict=True)]
         return [(self.intercept, None), *terms] if self.intercept != 0.0 else terms
 
+    _repr_pretty_ = as_printed
+
+    def __str__(self) -> str:
+        return self.equation()
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NearOptimal:
