@@ -67,6 +67,8 @@ def _result(entries: Arrays, run: dict[str, Any]) -> Result:
     structure = Structure.from_arrays(entries)
     _require_consistent(arrays, structure)
     certificate = Certificate.from_arrays(entries) if "certificate" in entries else None
+    for name in ("include", "exclude", "free") if certificate is not None else ():
+        _require_numbers(name, getattr(certificate, name), len(arrays["coef"]))
     return Result(
         **values | {"status": Status[values["status"]]},
         **arrays,
