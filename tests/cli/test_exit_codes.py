@@ -6,12 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from time import perf_counter, sleep
 
 import pytest
+import typer
 from helpers.command_line import run, run_json
 
 import bestk
+from bestk.cli.outcome import INTERRUPTED, helpful
 
 
 def test_a_limit_leaves_a_gap_and_code_3(hard):
@@ -126,3 +129,26 @@ def test_ctrl_c_still_gives_the_best_model(hard, tmp_path):
     document = json.loads(out)
     assert document["status"] == "interrupted"
     assert len(document["support"]) == 10
+
+
+def press_twice():
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+        pytest.fail("nobody heard")
+    signal.raise_signal(signal.SIGINT)
+    typer.echo("result")
+    return 0
+
+
+def test_who_presses_ctrl_c_twice_still_gets_the_result(monkeypatch, capsys):
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(typer.Exit) as ended:
+        helpful(press_twice)()
+    assert ended.value.exit_code == 0
+    assert capsys.readouterr().out == "result\n"
+    monkeypatch.setattr("bestk.cli.outcome._ONE_PRESS", 0.0)  # or who presses it again later
+    with pytest.raises(typer.Exit) as ended:
+        helpful(press_twice)()
+    assert ended.value.exit_code == INTERRUPTED
+    assert capsys.readouterr().out == ""
+    assert signal.getsignal(signal.SIGINT) is handler

@@ -1,10 +1,13 @@
 """What comes out of a command: a live display, files, messages and an exit code."""
 
 import functools
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path as File
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 _LONGEST = 4000
 """Characters of a message: names in a stranger's file may have very many."""
 
+_ONE_PRESS = 2.0
+"""Seconds in which Ctrl-C says the same thing again: what there is, is about to be shown."""
+
 BAD_INPUT, GAP_LEFT, NOT_VERIFIED, INTERRUPTED = 1, 3, 4, 130
 
 
@@ -26,7 +32,7 @@ def helpful(command: Callable[..., int]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, **options: Any) -> None:
         try:
-            with _plain_warnings():
+            with _plain_warnings(), _ctrl_c_heard_once():
                 code = command(*args, **options)
         except _plain_errors() as error:
             text = _words(error)
@@ -52,6 +58,29 @@ def _plain_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
+
+
+@contextmanager
+def _ctrl_c_heard_once() -> Iterator[None]:
+    """Who presses Ctrl-C twice wants the search to end, not to lose what it has found."""
+    handler = signal.getsignal(signal.SIGINT)
+    is_usual = handler is signal.default_int_handler
+    if not is_usual or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    heard = -_ONE_PRESS
+
+    def pressed(number: int, frame: Any) -> None:
+        nonlocal heard
+        if monotonic() - heard >= _ONE_PRESS:
+            heard = monotonic()
+            raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, pressed)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _plain_errors() -> tuple[type[Exception], ...]:
