@@ -5,6 +5,7 @@ from scipy.linalg import lapack, qr
 
 from bestk.base.tuning import tuning
 from bestk.base.validation import few
+from bestk.form.by_rows import MatrixByRows
 from bestk.form.definiteness import is_positive_semidefinite
 from bestk.form.presolve import Presolved
 from bestk.problem.regression import Regression
@@ -72,9 +73,10 @@ def _are_dependent(presolved: Presolved) -> bool:
     n_rows = len(problem.rows.y) if weight is None else np.count_nonzero(weight)
     if form.p > n_rows - problem.fit_intercept or form.is_boxed:
         return False  # any sum of so few rows is exact; a box is proven without leaving any out
-    factor, failed = lapack.dpotrf(form.A, lower=1)
-    if not failed and factor.diagonal().min() > _CLEAR:
-        return False
+    if not isinstance(form.matrix, MatrixByRows):
+        factor, failed = lapack.dpotrf(form.A, lower=1)
+        if not failed and factor.diagonal().min() > _CLEAR:
+            return False
     M = problem.columns(form.features)[0]
     R = qr(M / np.sqrt((M * M).sum(axis=0)), mode="r", pivoting=True, check_finite=False)[0]
     return bool(np.abs(R.diagonal()).min() <= _DEPENDENT * np.sqrt(len(M)))
