@@ -263,10 +263,10 @@ class StandIn:
         if self.triangle is None:
             self.triangle = Triangle.empty(X.shape[1])
             # Digits of a column are relative to its size: begin near the mean.
-            self.origin = (0.0, 0.0)
+            means = np.zeros(X.shape[1] + 1)
             if self.fit_intercept:
                 means = np.average(np.column_stack([X, y]), axis=0, weights=weight)
-                self.origin = (means[:-1], means[-1])
+            self.origin = (means[:-1], means[-1])
         if X.shape[1] == self.triangle.n_features:
             X, y = X - self.origin[0], y - self.origin[1]
             with blas_threads(1):
