@@ -1,6 +1,7 @@
 """Lists of models are verified on batches as on rows, whether these are kept or summed up."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from helpers.seeds import seeds
 
 import bestk
 from bestk.results.completeness import ListedModel
+from bestk.verification.allowance import Allowance
 from bestk.verification.completeness import verify_list_batches
+from bestk.verification.completeness.sources import Batches, Rows
 
 
 def listed(seed):
@@ -69,6 +72,27 @@ def test_a_false_list_is_refused_on_sums_too(seed, is_weighted, fit_intercept, f
         assert not refused
         assert any(part in text for text in refused.failures for part in reason.split("|"))
     assert "fingerprint" in verified(certificate, y + 1e-9).failures[0]
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_losses_and_sizes_are_those_of_the_formula(seed, fit_intercept):
+    """What models are compared with: a tolerance that is too large would hide bad ones."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((30, 4)), 1e3 + rng.standard_normal(30)
+    weight = rng.uniform(0.0, 3.0, 30) if seed % 2 else None
+    w = np.ones(30) if weight is None else weight
+    model = ListedModel(np.array([0, 2]), rng.standard_normal(2), 1e3)
+    loss = w @ (y - 1e3 - X[:, [0, 2]] @ model.values) ** 2
+    size = w @ (y - (w @ y / w.sum() if fit_intercept else 0.0)) ** 2
+    certificate = SimpleNamespace(models=(model,), alpha=0.0, fit_intercept=fit_intercept)
+    parts = [slice(i, i + 7) for i in range(0, 30, 7)]
+    rows = [(X[i], y[i]) if weight is None else (X[i], y[i], weight[i]) for i in parts]
+    batches = Batches(certificate, rows, Allowance())
+    batches.digest()
+    for source in (batches, Rows(X, y, weight)):
+        assert source.losses((model,)) == pytest.approx([loss], rel=1e-9)
+        assert source.size(fit_intercept) == pytest.approx(size, rel=1e-9)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
