@@ -235,3 +235,22 @@ def test_ebic_pays_for_groups_that_were_chosen(data):
     q = len(result.support) + 1
     fit = len(y) * np.log(result.rss / len(y)) + q * np.log(len(y))
     assert result.criterion("ebic") == pytest.approx(fit + 2 * np.log(comb(12, 2)))
+
+
+@pytest.mark.parametrize("name", ["rules", "constraints", "bounds"])
+def test_features_that_depend_on_those_of_other_groups_are_said(name):
+    """In exact arithmetic what rounding left of a sum of columns could be fitted, too."""
+    rng = np.random.default_rng(8)
+    X = rng.standard_normal((12, 4))
+    X[:, 3] = 0.3 * X[:, 0] - 1.7 * X[:, 1]
+    y = X @ rng.standard_normal(4) + rng.standard_normal(12)
+    asked = {
+        "rules": {"rules": [rules.at_least(1, [0, 3])]},
+        "constraints": {"constraints": LinearConstraint([1.0, 1.0, 0.0, 1.0], 0.5, 0.5)},
+        "bounds": {"groups": ["a", "b", "c", "d"], "bounds": (-0.2, 5.0)},
+    }[name]
+    (text,) = solve(X, y, 4, **asked).assumptions
+    assert text.startswith("Some features depend on others")
+    assert solve(X, y, 4, alpha=0.1, **asked).assumptions == ()
+    X[:, 3] += rng.standard_normal(12)
+    assert solve(X, y, 4, **asked).assumptions == ()

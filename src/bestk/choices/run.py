@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from bestk.choices.kernels.propagation import POSSIBLE, propagate, rules_of
 from bestk.choices.record import ChoiceRecord
 from bestk.choices.tree import ChoiceTree
 from bestk.problem.regression import Regression
+from bestk.results.assumptions import DEPENDENCE, are_dependent
 from bestk.results.certificate import Certificate
 from bestk.results.progress import make_progress
 from bestk.results.result import Result
@@ -128,14 +129,15 @@ class Prepared:
         form = replace(self.form, structure=structure, space=self.form.space._replace(rules=rules))
         return replace(self, structure=structure, form=form)
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        if not len(self.form.dependent):
-            return ()
-        return (
-            "Some features repeat others of their group up to rounding (1e-13 of their length); "
-            "what they add to those is taken to be nothing.",
-        )
+        form = self.form
+        if len(form.dependent):
+            return (
+                "Some features repeat others of their group up to rounding (1e-13 of their "
+                "length); what they add to those is taken to be nothing.",
+            )
+        return (DEPENDENCE,) if are_dependent(self.problem, form.features, form.space.A) else ()
 
 
 def _sides(structure, asked, names) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

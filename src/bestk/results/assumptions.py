@@ -15,6 +15,11 @@ _DEPENDENT = 1e-13
 # Pivots of products above this show that none does.
 _CLEAR = 1e-3
 
+DEPENDENCE = (
+    "Some features depend on others up to rounding (1e-13 of their length); what they add to those "
+    "is taken to be nothing."
+)
+
 
 def assumptions_of(presolved: Presolved, k: int) -> tuple[str, ...]:
     """A box that was chosen; and where numbers cannot tell two cases apart, which was taken."""
@@ -50,34 +55,34 @@ def _copies(presolved: Presolved) -> str | None:
 
 
 def _dependence(presolved: Presolved, k: int) -> str | None:
-    if presolved.form is None:
+    form = presolved.form
+    if form is None:
         return None
-    # Searches note what they meet. Where all features may be in a model there is none.
-    if not presolved.form.dependent and not (
-        presolved.size(k) == presolved.form.p and _are_dependent(presolved)
-    ):
+    if form.dependent:  # searches note what they meet
+        return DEPENDENCE
+    # There is no search where all may be in a model. A box is proven without leaving any out.
+    if presolved.size(k) < form.p or form.is_boxed:
         return None
-    return (
-        "Some features depend on others up to rounding (1e-13 of their length); what they add to "
-        "those is taken to be nothing."
-    )
+    products = None if isinstance(form.matrix, MatrixByRows) else form.A
+    return DEPENDENCE if are_dependent(presolved.problem, form.features, products) else None
 
 
-def _are_dependent(presolved: Presolved) -> bool:
-    """Whether a column of all that may be in a model is a sum of others; rows are not too few."""
-    form, problem = presolved.form, presolved.problem
-    assert form is not None
+def are_dependent(problem: Regression, features: np.ndarray, products: np.ndarray | None) -> bool:
+    """Whether the column of a feature is a sum of others up to rounding; rows are not too few.
+
+    `products` of the same columns, in any scales that are about one, may show at once that none is.
+    """
     if problem.rows is None:
         return False  # see _products
     weight = problem.rows.weight
     n_rows = len(problem.rows.y) if weight is None else np.count_nonzero(weight)
-    if form.p > n_rows - problem.fit_intercept or form.is_boxed:
-        return False  # any sum of so few rows is exact; a box is proven without leaving any out
-    if not isinstance(form.matrix, MatrixByRows):
-        factor, failed = lapack.dpotrf(form.A, lower=1)
+    if not 0 < len(features) <= n_rows - problem.fit_intercept:
+        return False  # any sum of so few rows is exact
+    if products is not None:
+        factor, failed = lapack.dpotrf(products, lower=1)
         if not failed and factor.diagonal().min() > _CLEAR:
             return False
-    M = problem.columns(form.features)[0]
+    M = problem.columns(features)[0]
     R = qr(M / np.sqrt((M * M).sum(axis=0)), mode="r", pivoting=True, check_finite=False)[0]
     return bool(np.abs(R.diagonal()).min() <= _DEPENDENT * np.sqrt(len(M)))
 
