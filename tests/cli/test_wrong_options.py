@@ -239,7 +239,7 @@ def test_a_file_that_cannot_be_written_does_not_lose_the_others(table, tmp_path,
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (MemoryError(), "bestk: there is not enough memory; leave columns out"),
+        (MemoryError(), "bestk: there is too little memory; leave columns out"),
         (MemoryError("Unable to allocate 8 EiB"), "memory (Unable to allocate 8 EiB); leave"),
         (MemoryError("workers died; give them more"), "bestk: workers died; give them more"),
         (KeyboardInterrupt(), "bestk: interrupted before there was a result"),

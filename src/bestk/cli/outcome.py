@@ -99,13 +99,11 @@ def _words(error: Exception) -> str:
         return of_table_as_typed(str(error))
     if isinstance(error, MemoryError) and str(error).partition(" ")[0] in ("", "Unable"):
         needed = f" ({error})" if str(error) else ""  # as Python and NumPy say it
-        return f"there is not enough memory{needed}; leave columns out, or ask for less at once"
+        return f"there is too little memory{needed}; leave columns out, or ask for less at once"
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         if isinstance(error, FileNotFoundError):
             return f"there is no file {error.filename}"
         return f"cannot open {error.filename}: {error.strerror}"
-    if isinstance(error, MemoryError) and not str(error):  # Python's own has no words
-        return "there is too little memory; leave columns out with --drop, or use another machine"
     return as_typed(str(error))
 
 
